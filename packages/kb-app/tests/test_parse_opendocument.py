@@ -173,6 +173,20 @@ def test_cells_stand_where_they_are_however_often_they_are_repeated() -> None:
     assert spans[1:] == [CellSpan("S", "C4:F4"), CellSpan("S", "A5"), CellSpan("S", "A6")]
 
 
+def test_a_cell_that_reaches_over_several_rows_is_said_in_each() -> None:
+    covered = "<table:covered-table-cell/>"
+    rows = (
+        cell(p("North"), more='table:number-rows-spanned="2"') + cell(p("Oslo")),
+        covered + cell(p("Alta")),
+        cell(p("South")) + cell(p("Rome")),
+    )
+    inside = "".join(f"<table:table-row>{each}</table:table-row>" for each in rows)
+
+    document = parse(odf("spreadsheet", f'<table:table table:name="S">{inside}</table:table>'))
+
+    assert document.text == "S\n\nNorth\tOslo\nNorth\tAlta\nSouth\tRome"
+
+
 @pytest.mark.parametrize(
     ("value", "text", "shown"),
     [

@@ -213,6 +213,27 @@ def test_any_format_of_any_value_is_shown_somehow(code: str, value: str, is_1904
         signs.shown(value)
 
 
+def test_a_cell_that_reaches_over_several_rows_is_said_in_each() -> None:
+    rows = (
+        row(1, A="Region", B="Town", C="Sold")
+        + row(2, A="North", B="Oslo", C="x") + row(3, B="Bodø", C="y")
+        + row(4, B="Alta", C="z") + row(5, A="South", B="Rome", C="q") + row(6, C="end")
+    )  # fmt: skip
+    merged = '<mergeCell ref="A2:A4"/><mergeCell ref="B5:C5"/><mergeCell ref="A9:A1"/>'
+    sheet = f"{rows}<mergeCells>{merged}</mergeCells>"
+
+    document = parse(xlsx({"S": sheet}))
+
+    assert document.text.split("\n")[3:] == [
+        "Region: North\tTown: Oslo\tSold: x",
+        "Region: North\tTown: Bodø\tSold: y",
+        "Region: North\tTown: Alta\tSold: z",
+        "Region: South\tTown: Rome\tSold: q",
+        "Sold: end",
+    ]
+    assert document.places[3].span == CellSpan("S", "A3:C3")
+
+
 def test_hidden_sheets_are_read_and_flagged() -> None:
     document = parse(xlsx({"hidden": row(1, A="secret"), "Seen": row(1, A="open")}))
 

@@ -108,7 +108,9 @@ def pptx(slides: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> bytes:
 def xlsx(
     sheets: Mapping[str, str], *, styles: str = "", strings: str = "", book: str = ""
 ) -> bytes:
-    """Return a book: of each sheet its rows; a name that begins with ``hidden`` hides it.
+    """Return a book: of each sheet its rows, and which cells of them are one behind these.
+
+    A name that begins with ``hidden`` hides its sheet.
 
     *styles* and *strings* are those of all sheets, *book* what the workbook says of itself.
     """
@@ -127,7 +129,10 @@ def xlsx(
         "xl/strings.xml": _sheet("sst", strings),
     }
     for number, rows in enumerate(sheets.values()):
-        parts[f"xl/sheet{number}.xml"] = _sheet("worksheet", f"<sheetData>{rows}</sheetData>")
+        cells, _, merged = rows.partition("<mergeCells>")
+        behind = f"<mergeCells>{merged}" if merged else ""
+        inside = f"<sheetData>{cells}</sheetData>{behind}"
+        parts[f"xl/sheet{number}.xml"] = _sheet("worksheet", inside)
     return archive(parts)
 
 

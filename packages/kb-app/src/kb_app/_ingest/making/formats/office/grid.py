@@ -16,9 +16,10 @@ from kb_core.citations import CellSpan, column_name
 from kb_core.documents import Place
 from kb_core.ingest import SkipReason
 
-__all__ = ["Book", "Cell", "Grid"]
+__all__ = ["Book", "Cell", "Grid", "Taller"]
 
 _BLOCK_CHARS = 1_000
+_MOST_TALLER = 100
 _LEAST_NAMES, _LONGEST_NAME = 3, 60
 _ABOVE = 3
 """So many rows of a table may stand above the one that names its columns."""
@@ -51,6 +52,28 @@ class Book:
     def known(self) -> dict[str, object]:
         """Return what is known of the file beside its cells."""
         return {"hidden_sheets": self.hidden} if self.hidden else {}
+
+
+class Taller:
+    """Cells that reach over several rows, so that each of these says what they do."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, tuple[int, Cell]] = {}
+        """By column: the last row that it reaches into, and the cell."""
+
+    def reach(self, cell: Cell, last: int) -> None:
+        """Take in a cell that reaches down to the row *last*."""
+        if len(self._open) < _MOST_TALLER:
+            self._open[cell.column] = (last, cell)
+
+    def filled(self, number: int, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells of a row that has some, and those that reach into it from above."""
+        if not self._open or not cells:
+            return list(cells)
+        self._open = {at: each for at, each in self._open.items() if each[0] >= number}
+        own = {cell.column: cell for cell in cells}
+        more = {at: cell for at, (_, cell) in self._open.items() if at not in own}
+        return sorted([*own.values(), *more.values()])
 
 
 class Grid:

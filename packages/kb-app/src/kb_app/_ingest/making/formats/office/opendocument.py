@@ -16,7 +16,7 @@ from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import LOCKED, Element, Package, Refused
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.embedded import file_within
-from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
+from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, Taller, cell_name
 from kb_app._ingest.making.formats.office.items import (
     ASIDE,
     SOFT_HYPHEN,
@@ -326,14 +326,17 @@ class _Sheet:
 
     def read(self, table: Element) -> None:
         """Write down all rows; comments, boxes and charts stand at their cells, after them."""
-        at = 0
+        at, taller = 0, Taller()
         beside = [("A1", item) for item in _blocks(table.find("shapes") or ())]
         for row in _rows(table):
             times = _repeated(row, "number-rows-repeated")
-            cells, told = _row(row, at + 1)
+            cells, told, tall = _row(row, at + 1)
+            filled = taller.filled(at + 1, cells)
             for again in range(times if cells else 0):
                 if at + again < _LAST_ROW:
-                    self._grid.row(at + again + 1, cells)
+                    self._grid.row(at + again + 1, filled)
+            for tall_cell, count in tall:
+                taller.reach(tall_cell, at + count)
             at = min(at + times, _LAST_ROW)
             beside += told
         for cell, item in beside:
@@ -341,9 +344,15 @@ class _Sheet:
         self._grid.end()
 
 
-def _row(row: Element, number_of_row: int) -> tuple[list[Cell], list[tuple[str, Item]]]:
-    """Return the cells of a row that show something, and what stands beside them."""
+def _row(
+    row: Element, number_of_row: int
+) -> tuple[list[Cell], list[tuple[str, Item]], list[tuple[Cell, int]]]:
+    """Return the cells of a row that show something, and what stands beside them.
+
+    And those that reach over several rows, with how many.
+    """
     column, found, beside = 0, list[Cell](), list[tuple[str, Item]]()
+    tall: list[tuple[Cell, int]] = []
     for cell in _cells(row):
         times = _repeated(cell, "number-columns-repeated")
         items = list(_blocks(each for each in cell if each.tag not in _ANCHORED))
@@ -351,11 +360,13 @@ def _row(row: Element, number_of_row: int) -> tuple[list[Cell], list[tuple[str, 
         last = min(column + times, _LAST_COLUMN)
         if shown and not shown.isspace():
             found += (Cell(each, shown, is_text) for each in range(column + 1, last + 1))
+            if (rows := _repeated(cell, "number-rows-spanned")) > 1:
+                tall.append((Cell(column + 1, shown, is_text), rows))
         name = cell_name(min(column, _LAST_COLUMN - 1) + 1, min(number_of_row, _LAST_ROW))
         told = _blocks(each for each in cell if each.tag in _ANCHORED)
         beside += ((name, item) for item in (*(i for i in items if i.kind in ASIDE), *told))
         column = last
-    return found, beside
+    return found, beside, tall
 
 
 def _shown(cell: Element, text: str) -> tuple[str, bool]:

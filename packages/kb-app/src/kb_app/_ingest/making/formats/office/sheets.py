@@ -9,12 +9,14 @@ rows. A hidden sheet is there like any other, and said to be hidden.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
-from kb_app._ingest.making.containers import Element, Events, local
+from kb_app._ingest.making.containers import Element, Events, Refused, local
 from kb_app._ingest.making.formats.office.drawings import number, paragraphs
-from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, cell_name
+from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, Taller, cell_name
 from kb_app._ingest.making.formats.office.moments import Format, format_of
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.signs import Signs, signs_of
@@ -24,6 +26,10 @@ __all__ = ["read_sheets"]
 
 _LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
 _DIGITS = "0123456789"
+_MERGED = re.compile(
+    rb"mergeCell\s[^<>]{0,200}?ref=[\"']([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})[\"']"
+)
+_MOST_MERGED = 100_000
 
 
 def read_sheets(parts: Parts, book: Book) -> None:
@@ -43,7 +49,8 @@ def read_sheets(parts: Parts, book: Book) -> None:
         if relation is not None and relation.kind == "worksheet" and not relation.is_external:
             is_hidden = sheet.get("state", "visible") != "visible"
             grid = Grid(book, sheet.get("name", ""), is_hidden=is_hidden)
-            parts.tell(relation.target, _Sheet(values, grid.row))
+            taller = _taller(parts, relation.target)
+            parts.tell(relation.target, _Sheet(values, grid.row, taller))
             for kind, cell, text in _beside(parts, relation.target):
                 grid.aside(kind, cell, text)
             grid.end()
@@ -108,9 +115,16 @@ class _Strings(Events):
 class _Sheet(Events):
     """Gives row after row of one sheet to *write*."""
 
-    def __init__(self, values: _Values, write: Callable[[int, list[Cell]], None]) -> None:
+    def __init__(
+        self,
+        values: _Values,
+        write: Callable[[int, list[Cell]], None],
+        last_rows: Mapping[tuple[int, int], int],
+    ) -> None:
         self._values = values
         self._write = write
+        self._last_rows = last_rows
+        self._taller = Taller()
         self._row = self._column = 0
         self._cells: list[Cell] = []
         self._kind = self._style = ""
@@ -147,7 +161,13 @@ class _Sheet(Events):
         elif name == "rPh":
             self._is_phonetic = False
         elif name == "row" and self._cells:
-            self._write(self._row, self._cells)
+            self._write(self._row, self._taller.filled(self._row, self._cells))
+            self._begin_taller()
+
+    def _begin_taller(self) -> None:
+        for cell in self._cells if self._last_rows else ():
+            if (last := self._last_rows.get((cell.column, self._row))) is not None:
+                self._taller.reach(cell, last)
 
     def _begin_cell(self, attributes: Mapping[str, str]) -> None:
         letters = attributes.get("r", "").rstrip(_DIGITS)
@@ -167,6 +187,20 @@ class _Sheet(Events):
         shown, is_text = self._values.shown(self._kind, value, self._style)
         if shown and not shown.isspace():
             self._cells.append(Cell(self._column, shown, is_text))
+
+
+def _taller(parts: Parts, name: str) -> Mapping[tuple[int, int], int]:
+    """Return of the cells that reach over several rows, by column and row, the last of these."""
+    found: dict[tuple[int, int], int] = {}
+    try:
+        data = parts.read(name)
+    except Refused:
+        return found  # whoever reads the sheet says so
+    for match in islice(_MERGED.finditer(data), _MOST_MERGED):
+        letters, first, last = match[1].decode(), int(match[2]), int(match[3])
+        if first < last <= _LAST_ROW:
+            found[column_number(letters), first] = last
+    return found
 
 
 def _formats(styles: Element) -> list[Format | Signs]:
