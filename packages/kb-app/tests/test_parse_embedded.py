@@ -72,6 +72,23 @@ def test_files_in_a_docx_are_documents_but_for_those_that_charts_are_drawn_of() 
     assert enclosed_bytes("a.docx!/list.txt", "a.docx", data) == b"One walrus."
 
 
+def test_pages_that_a_program_made_a_docx_of_are_documents() -> None:
+    chunk = ("aFChunk", "chunk.html")
+    page = "<html><body><h1>Ice</h1><p>The walrus sleeps.</p></body></html>"
+    data = with_parts(
+        docx('<w:altChunk r:id="r2"/>'),
+        {
+            "word/_rels/document.xml.rels": relations(
+                ("styles", "styles.xml"), ("hyperlink", "https://example.org/"), chunk,
+                ("aFChunk", "missing.html"),
+            ),
+            "word/chunk.html": page,
+        },
+    )  # fmt: skip
+
+    assert texts(data, "a.docx")[0] == {None: "", "chunk.html": "Ice\n\nThe walrus sleeps."}
+
+
 def test_files_in_a_doc_are_documents() -> None:
     inner: Tree = dict(doc_tree(["The walrus sleeps."]))
     pool: Tree = {

@@ -31,9 +31,16 @@ _MOST = 1_000
 _FORMULA = "Equation Native"
 
 
-def embedded_files(package: Package, warnings: list[str]) -> Iterator[Enclosure]:
-    """Yield the files in a docx, pptx or xlsx, by their names in there."""
+def embedded_files(
+    package: Package, chunks: Collection[str], warnings: list[str]
+) -> Iterator[Enclosure]:
+    """Yield the files in a docx, pptx or xlsx, by their names in there.
+
+    *chunks* are those that a text has for parts of itself, such as web pages that a program
+    made a docx of.
+    """
     named = sorted(name for name in package.names if _EMBEDDED.search(name))
+    named = [*chunks, *named]
     of_charts = _of_charts(package) if named else frozenset()
     for name in named[:_MOST]:
         base = posixpath.basename(name)

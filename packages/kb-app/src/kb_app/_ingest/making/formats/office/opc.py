@@ -75,6 +75,11 @@ class Parts:
                 if tree is not None:
                     yield relation.kind, tree
 
+    def targets(self, kind: str) -> list[str]:
+        """Return the names of the parts of a kind that the main part leads to."""
+        found = self.relations(self.main).values()
+        return [each.target for each in found if each.kind == kind and each.target in self._package]
+
     def tree(self, name: str, *, is_expected: bool = True) -> Element | None:
         """Return a part as a tree; ``None``, and a warning, where it cannot be read."""
         if not is_expected and name not in self._package:

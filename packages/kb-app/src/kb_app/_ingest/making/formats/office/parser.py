@@ -79,9 +79,10 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         links = opened.read(draft)
         beside = _Beside(opened.properties(), opened.known, links, opened.warnings, opened.files)
     else:
-        beside = _read_parts(Parts(package), draft, data, file.limits)
+        parts = Parts(package)
+        beside = _read_parts(parts, draft, data, file.limits)
         warnings = list(beside.warnings)
-        files = list(embedded_files(package, warnings))
+        files = list(embedded_files(package, parts.targets("aFChunk"), warnings))
         beside = beside._replace(files=files, warnings=warnings)
     return _document(file, draft, beside)
 
