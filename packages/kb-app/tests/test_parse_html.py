@@ -113,6 +113,16 @@ def test_the_mark_of_a_note_is_no_part_of_the_word_before_it() -> None:
     )
 
 
+def test_a_column_that_only_keeps_others_apart_is_none() -> None:
+    document = parse(
+        "<table><tr><td>&nbsp;<td>Hello <a href='/a'>Ann</a><td><td>Price"
+        "<tr><td><td>Lamp<td> <td>30<tr><td><td><td><td>90</table>"
+    )
+
+    assert document.text == "Hello Ann\tPrice\nLamp\t30\n\t90"
+    assert [(link.text, link.start) for link in document.links] == [("Ann", 6)]
+
+
 def test_columns_of_a_table_take_no_more_than_a_table_has() -> None:
     wide = "<tr>" + "<td colspan=1000 rowspan=9999>x" * 500
 

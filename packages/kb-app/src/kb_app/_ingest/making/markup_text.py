@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
@@ -146,9 +146,15 @@ def _only_leads(page: Markup, element: Element) -> bool:
     return element.end - element.first < _FEW and page.text_of(element) in _LEADING
 
 
-def _grids(page: Markup) -> frozenset[int]:
-    """Return the tables whose rows say something together, by number."""
-    sizes = [0, *accumulate(len(run.text.strip()) for run in page.runs)]
+def _grids(page: Markup) -> Mapping[int, Mapping[int, int]]:
+    """Return the tables whose rows say something together, by number.
+
+    Of each the columns that have anything in them, and which of these each is: one of a page may
+    be there to keep others apart.
+    """
+    sizes = [0, *accumulate(len(run.text.replace("&nbsp;", "").strip()) for run in page.runs)]
+    columns: dict[int, _Columns] = {}
+    used: dict[int, set[int]] = {}
     table_of: list[int] = []
     rows: dict[int, int] = {}
     cells: dict[int, int] = {}
@@ -160,19 +166,24 @@ def _grids(page: Markup) -> frozenset[int]:
             rows.pop(inside, None)
             if element.attributes.get("role") not in {"presentation", "none"}:
                 rows[number] = 0
+                columns[number], used[number] = _Columns(), set()
             inside = number
         elif tag == "tr" and inside in rows:
             rows[inside] += 1
+            columns[inside].begin_row()
         elif tag in _CELLS and inside in rows:
             cells[inside] = cells.get(inside, 0) + 1
             headed.update({inside} if tag == "th" else ())
             size = sizes[element.end] - sizes[element.first]
+            column = columns[inside].place(element)
+            used[inside].update({column} if size else ())
             if size > (_LONGEST_HEADED_CELL if inside in headed else _LONGEST_CELL):
                 del rows[inside]
         elif (tag in HEADINGS or tag == "ul") and inside in rows:
             del rows[inside]
         table_of.append(inside)
-    return frozenset(table for table, count in rows.items() if cells.get(table, 0) > count)
+    grids = (table for table, count in rows.items() if cells.get(table, 0) > count)
+    return {table: {at: n for n, at in enumerate(sorted(used[table]))} for table in grids}
 
 
 @dataclass(slots=True)
@@ -241,7 +252,7 @@ def _span(cell: Element, name: str) -> int:
 class _Writer:
     """Writes lines while starts, ends and texts come in."""
 
-    def __init__(self, page: Markup, grids: frozenset[int]) -> None:
+    def __init__(self, page: Markup, grids: Mapping[int, Mapping[int, int]]) -> None:
         self.gap = False
         self._page, self._grids = page, grids
         self._lines: list[_Line] = []
@@ -286,7 +297,8 @@ class _Writer:
             self._tables.append(element.number if element.number in self._grids else 0)
             self._columns = _Columns()
         if tag in _CELLS and self._in_grid:
-            self._column = self._columns.place(element)
+            column = self._columns.place(element)
+            self._column = self._grids[self._tables[-1]].get(column, self._written)
             return
         if tag in _ROWS:
             self._columns.begin_row()
