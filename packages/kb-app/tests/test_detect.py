@@ -18,6 +18,9 @@ from kb_app._ingest.judging.kinds import (
 )
 from kb_app._ingest.making.parsing import judge_bytes
 from kb_app._media import MEDIA, Medium
+from kb_app.testing.compound_files import compound
+from kb_app.testing.outlook_files import msg
+from kb_app.testing.word_files import doc_tree
 from kb_core.documents import SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
@@ -191,6 +194,18 @@ def test_no_name_and_no_bytes_are_too_strange(name: str, head: bytes) -> None:
     detect_from_bytes(head)
     for extension, language in (("h", "c"), ("m", "objc"), ("ts", "typescript")):
         language_of(f"{name}.{extension}", language, head)
+
+
+def test_files_of_before_2007_and_messages_of_outlook_need_no_extension() -> None:
+    files = {
+        "office": compound(doc_tree(["The walrus sleeps."])),
+        "mail": msg({0x0037: "Ice", 0x1000: "The walrus sleeps."}),
+    }
+    for media, data in files.items():
+        judged = judge_bytes(SourceFile(source_id="s", path="a", media="unknown"), data, Caps())
+
+        assert isinstance(judged, SourceFile)
+        assert judged.media == media
 
 
 def zipped(*names: str, mimetype: str = "") -> bytes:

@@ -38,6 +38,7 @@ __all__ += [
     "check_text",
     "detect",
     "detect_from_bytes",
+    "is_message",
     "missing_extra",
     "not_text",
 ]
@@ -207,6 +208,10 @@ _INTERPRETERS = _table("""
     awk: awk gawk
 """)
 
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How files of office programs of before 2007 begin, and messages of Outlook."""
+_OF_OUTLOOK = "__properties_version1.0".encode("utf-16-le")
+"""The name of what such a message has, and no other file of that kind."""
 _MAGIC = (
     (b"%PDF-", Media.PDF),
     (b"\x89PNG\r\n", Media.IMAGE),
@@ -216,6 +221,7 @@ _MAGIC = (
     (b"fLaC", Media.AUDIO),
     (b"ID3", Media.AUDIO),
     (b"{\\rtf", Media.OFFICE),
+    (_COMPOUND, Media.OFFICE),
 )
 _IN_ZIP = (
     (re.compile(rb"PK\x03\x04.{26}mimetype.{0,64}?application/epub\+zip", re.DOTALL), Media.BOOK),
@@ -297,6 +303,11 @@ def detect_from_bytes(head: bytes, path: str = "") -> Kind | None:
         if program in _INTERPRETERS:
             return Kind(Media.CODE, _INTERPRETERS[program])
     return None if looks_binary(head) else Kind(Media.TEXT)
+
+
+def is_message(data: bytes) -> bool:
+    """Say whether a file is a message of Outlook, by all of its bytes."""
+    return data.startswith(_COMPOUND) and _OF_OUTLOOK in data
 
 
 def _begun(head: bytes) -> Media | None:

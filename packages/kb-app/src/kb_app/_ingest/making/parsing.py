@@ -19,6 +19,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import (
     HEAD_BYTES,
     Caps,
+    Kind,
     Skip,
     check_bytes,
     check_lines,
@@ -27,6 +28,7 @@ from kb_app._ingest.judging.kinds import (
     check_text,
     detect,
     detect_from_bytes,
+    is_message,
     missing_extra,
     not_text,
 )
@@ -79,7 +81,7 @@ _NOTHING: Mapping[str, str] = {}
 def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     """Return the file with its true medium, or why it is left alone."""
     if file.media == UNKNOWN:
-        kind = detect_from_bytes(data[:HEAD_BYTES], file.path)
+        kind = _told_by_bytes(file.path, data)
         if kind is None:
             return not_text(data)
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
@@ -93,6 +95,11 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     if unfit is None and medium_of(file.media).is_text:
         unfit = check_bytes(data) or check_lines(data, Media(file.media), caps)
     return unfit or file
+
+
+def _told_by_bytes(path: str, data: bytes) -> Kind | None:
+    """Return what a file is whose name says nothing; ``None`` if it is binary."""
+    return Kind(Media.MAIL) if is_message(data) else detect_from_bytes(data[:HEAD_BYTES], path)
 
 
 def judge_text(file: SourceFile, text: str, settings: Settings) -> Skip | None:
@@ -294,7 +301,7 @@ def enclosed_bytes(path: str, container: str, data: bytes) -> bytes | None:
     """
     outer, before = container, ""
     for inner in enclosing_paths(path.removeprefix(enclosed_path(container, ""))):
-        kind = detect(outer) or detect_from_bytes(data[:HEAD_BYTES], outer)
+        kind = detect(outer) or _told_by_bytes(outer, data)
         if kind is None:
             return None
         name, taken = inner.removeprefix(before), set[str]()
