@@ -34,6 +34,8 @@ class Leaf(NamedTuple):
     """Degrees, clockwise."""
     is_picture: bool = False
     """A grey image lies over all of it."""
+    over: Sequence[str] = ()
+    """What lies over it, as PDF writes it: a note, or a field of a form, which has ``/FT``."""
 
 
 def plain_page(*lines: str, leading: float = 14, top: float = 720) -> Leaf:
@@ -63,6 +65,8 @@ def paper(
     made.put(pages, f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>")
     extras = f"/Outlines {made.outline(outline, kids)}" if outline else ""
     extras += f" /Names << /EmbeddedFiles << /Names [{names}] >> >>" if names else ""
+    if made.fields:
+        extras += f" /AcroForm << /Fields [{' '.join(made.fields)}] >>"
     extras += f" /PageLabels << /Nums [0 << /S /{labels} >>] >>" if labels else ""
     made.put(root, f"<< /Type /Catalog /Pages {pages} {extras} >>")
     said = " ".join(f"/{key} ({_escaped(value)})" for key, value in (information or {}).items())
@@ -93,6 +97,8 @@ class _Objects:
 
     def __init__(self) -> None:
         self._objects: list[bytes] = []
+        self.fields: list[str] = []
+        """Those of forms."""
 
     def reserve(self) -> str:
         self._objects.append(b"")
@@ -128,11 +134,14 @@ class _Objects:
             image = f"/XObject << /I {self.stream(b'@', f'{entries} /ColorSpace /DeviceGray')} >>"
             drawn.insert(0, f"q {width} 0 0 {height} 0 0 cm /I Do Q")
         content = self.stream("\n".join(drawn).encode("cp1252", "replace"))
+        over = [self.add(f"<< /Type /Annot {each} >>") for each in leaf.over]
+        self.fields += [at for at, each in zip(over, leaf.over, strict=True) if "/FT" in each]
+        notes = f"/Annots [{' '.join(over)}]" if over else ""
         crop = f"/CropBox [{' '.join(map(str, leaf.crop))}]" if leaf.crop else ""
         return self.add(
             f"<< /Type /Page /Parent {pages} /MediaBox [0 0 {width} {height}] {crop} "
             f"/Rotate {leaf.turn} /Resources << /Font << {fonts} >> {image} >> "
-            f"/Contents {content} >>"
+            f"/Contents {content} {notes} >>"
         )
 
     def file(self, name: str, data: bytes) -> str:

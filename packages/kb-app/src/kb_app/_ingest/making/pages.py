@@ -41,6 +41,8 @@ class Sheet:
     blocks: list[TextBlock] = field(default_factory=list)
     entered: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
     """By number of a block: headings that begin with it without being a block, with levels."""
+    over: list[TextBlock] = field(default_factory=list)
+    """What lies over it: the values of a form, and comments."""
     is_layer: bool = False
     """Its text cannot be seen: it is what somebody's OCR put under a picture."""
     waits: bool = False

@@ -22,6 +22,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb_app._ingest.making.glyphs import Box, Glyphs, Run
+from kb_app._ingest.making.pdf_notes import Note, notes_on
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -164,6 +165,8 @@ class Pdf:
 
     def __init__(self, document: pypdfium2.PdfDocument) -> None:
         self._document = document
+        if document.get_formtype():
+            document.init_forms()
 
     def __len__(self) -> int:
         return len(self._document)
@@ -179,7 +182,8 @@ class Pdf:
         try:
             page = self._document[index]
             try:
-                yield Page(page)
+                forms = self._document.formenv
+                yield Page(page, forms.raw if forms is not None else None)
             finally:
                 page.close()
         except pypdfium2.PdfiumError as error:
@@ -230,8 +234,9 @@ def _said(read: Callable[..., str], *about: object) -> str:
 class Page:
     """A page that is open."""
 
-    def __init__(self, page: pypdfium2.PdfPage) -> None:
+    def __init__(self, page: pypdfium2.PdfPage, forms: object | None = None) -> None:
         self._page = page
+        self._forms = forms
 
     @cached_property
     def view(self) -> View:
@@ -258,6 +263,10 @@ class Page:
             return _glyphs(page)
         finally:
             page.close()
+
+    def notes(self) -> list[Note]:
+        """Return values of forms, and what readers wrote, that lie over the page."""
+        return list(notes_on(self._page, self._forms))
 
     def picture(self) -> Picture:
         """Return what is drawn, as far as the first few thousand objects tell."""

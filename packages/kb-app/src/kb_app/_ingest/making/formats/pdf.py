@@ -21,6 +21,7 @@ from kb_app._ingest.making.layout import TextBlock, blocks_of, joined
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.ocr import Line as Recognised
 from kb_app._ingest.making.pages import Sheet, name_headings, title_of, without_running_lines
+from kb_app._ingest.making.pdf_notes import shown_notes
 from kb_app._ingest.making.pdfium import Locked, NotReadable, Page, PageImage, Pdf, opened
 from kb_app._ingest.making.recognised import paragraphs_of, recogniser_for
 from kb_app._ingest.workers.worker import left_out, say, watched
@@ -147,7 +148,8 @@ def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocu
         except NotReadable:
             damaged.append(index + 1)
             continue
-        chars += sum(len(line.text) for block in sheets[-1].blocks for line in block.lines)
+        all_of_it = (*sheets[-1].blocks, *sheets[-1].over)
+        chars += sum(len(line.text) for block in all_of_it for line in block.lines)
     without_running_lines(sheets)
     name_headings(sheets, list(pdf.outline()))
     written = _Written()
@@ -227,7 +229,22 @@ def _sheet(
         image = page.image()
         seen = recognise(image, index + 1, total)
         sheet.blocks = _seen([lines for lines in seen if lines], image, page)
+    sheet.over = _over(page, sheet)
     return sheet
+
+
+def _over(page: Page, sheet: Sheet) -> list[TextBlock]:
+    """Return what lies over a page: the values of a form, and each comment."""
+    if not (notes := page.notes()):
+        return []
+    lines = [line for block in sheet.blocks for line in block.lines]
+    fields, comments = TextBlock([], "table"), list[TextBlock]()
+    for kind, line in shown_notes(notes, lines):
+        if kind == "table":
+            fields.lines.append(line)
+        else:
+            comments.append(TextBlock([line], kind))
+    return [*([fields] if fields.lines else []), *comments]
 
 
 def _is_picture(page: Page, glyphs: Glyphs) -> bool:
@@ -282,7 +299,7 @@ class _Written:
 
     def add(self, sheet: Sheet, hyphenated: set[str]) -> None:
         """Write a page."""
-        for number, block in enumerate(sheet.blocks):
+        for number, block in enumerate((*sheet.blocks, *sheet.over)):
             for level, title in sheet.entered.get(number, ()):
                 self.headings.enter(level, title)
             if self.at:
