@@ -90,6 +90,16 @@ def test_characters_beyond_the_first_plane_are_read_each_at_its_place() -> None:
     assert [span.bbox for span in spans(parsed)] == [span.bbox for span in plain]
 
 
+def test_a_page_without_a_size_costs_that_page() -> None:
+    data = paper(plain_page("Found."), Leaf([Said(72, 700, "Lost.")], (9.0, 1e6)))
+    data = data.replace(b"[0 0 9.0 1000000.0]", b"[0 0 9 9999999" + b"9" * 60 + b".5]")
+
+    document = parse(data)
+
+    assert document.text == "Found."
+    assert document.warnings == ("page 2 of 2 cannot be read",)
+
+
 def test_what_stands_raised_behind_a_number_is_its_power() -> None:
     line = [Said(72, 700, "over 10"), Said(113, 706, "6", size=7), Said(120, 700, "cells,")]
     line += [Said(160, 700, "10"), Said(174, 697, "7", size=7), Said(190, 700, "1995")]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from itertools import islice, repeat
-from math import pi, sqrt
+from math import isfinite, pi, sqrt
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -252,7 +252,10 @@ class Page:
         from pypdfium2 import raw
 
         across, down = ctypes.c_int(), ctypes.c_int()
-        width, height = (round(side * _FINE) for side in self._page.get_size())
+        sides = self._page.get_size()
+        if not all(map(isfinite, sides)):
+            raise NotReadable("a page without a size")
+        width, height = (round(side * _FINE) for side in sides)
         raw.FPDF_PageToDevice(self._page, 0, 0, width, height, 0, x, y, across, down)
         return across.value / _FINE, down.value / _FINE
 
