@@ -22,7 +22,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb_app._ingest.making.glyphs import Box, Glyphs, Run
-from kb_app._ingest.making.pdf_notes import Note, notes_on
+from kb_app._ingest.making.pdf_notes import TICKED, Note, plain
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -42,6 +42,12 @@ _FINE = 1_000
 _HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
 """Halves of a character beyond U+FFFF: what comes first, and what second."""
 _NONE = "\ufffd"
+_LINK, _WIDGET, _LAST_NOTE = 2, 20, 15
+"""Kinds of what lies over a page; those up to the last but links are what readers wrote."""
+_BUTTONS, _TEXTS = frozenset({2, 3}), frozenset({4, 5, 6})
+"""Kinds of fields: what is ticked or chosen, and what is written."""
+_IS_PASSWORD = 1 << 13
+_MOST_NOTES, _LONGEST_NOTE, _MOST_CHARS = 2_000, 20_000, 200_000
 _MOST_PIXELS = 12_000_000
 _DPI = 300
 
@@ -269,7 +275,7 @@ class Page:
 
     def notes(self) -> list[Note]:
         """Return values of forms, and what readers wrote, that lie over the page."""
-        return list(notes_on(self._page, self._forms))
+        return list(_notes_on(self._page, self._forms))
 
     def picture(self) -> Picture:
         """Return what is drawn, as far as the first few thousand objects tell."""
@@ -305,6 +311,81 @@ class Page:
         made = PageImage(drawn.width, drawn.height, pixels, scale, channels)
         drawn.close()
         return made
+
+
+def _notes_on(page: pypdfium2.PdfPage, forms: object | None) -> Iterator[Note]:
+    """Yield what lies over a page, in the order of the file; *forms* is what knows of fields."""
+    from pypdfium2 import raw
+
+    left = _MOST_CHARS
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_NOTES)):
+        annotation = raw.FPDFPage_GetAnnot(page, index)
+        if not annotation:
+            continue
+        try:
+            kind = raw.FPDFAnnot_GetSubtype(annotation)
+            if kind == _WIDGET and forms is not None:
+                found = _field(annotation, forms)
+            elif kind <= _LAST_NOTE and kind != _LINK:
+                found = _comment(annotation)
+            else:
+                found = None
+        finally:
+            raw.FPDFPage_CloseAnnot(annotation)
+        if found is not None and left > 0:
+            left -= len(found.text)
+            yield found
+
+
+def _comment(annotation: object) -> Note | None:
+    from pypdfium2 import raw
+
+    said = plain(_string(raw.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+    author = plain(_string(raw.FPDFAnnot_GetStringValue, annotation, b"T"))
+    if not said:
+        return None
+    return Note(_rectangle(annotation), f"{author}: {said}" if author else said, name=said)
+
+
+def _field(annotation: object, forms: object) -> Note | None:
+    from pypdfium2 import raw
+
+    kind = raw.FPDFAnnot_GetFormFieldType(forms, annotation)
+    is_ticked = kind in _BUTTONS and bool(raw.FPDFAnnot_IsChecked(forms, annotation))
+    if kind not in _TEXTS and not is_ticked:
+        return None
+    if raw.FPDFAnnot_GetFormFieldFlags(forms, annotation) & _IS_PASSWORD:
+        return None
+    read = raw.FPDFAnnot_GetFormFieldExportValue if is_ticked else raw.FPDFAnnot_GetFormFieldValue
+    value = plain(_string(read, forms, annotation))
+    if is_ticked and value.casefold() in TICKED:
+        value = "yes"
+    label = plain(_string(raw.FPDFAnnot_GetFormFieldAlternateName, forms, annotation))
+    name = plain(_string(raw.FPDFAnnot_GetFormFieldName, forms, annotation))
+    if not value:
+        return None
+    return Note(_rectangle(annotation), value, label, name, is_field=True, is_ticked=is_ticked)
+
+
+def _string(read: object, *about: object) -> str:
+    """Return a text that PDFium gives, of UTF-16, behind its length."""
+    assert callable(read)  # noqa: S101 - a function of the library
+    size = read(*about, None, 0)
+    if not 0 < size <= 2 * _LONGEST_NOTE:
+        return ""
+    buffer = ctypes.create_string_buffer(size)
+    read(*about, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), size)
+    return buffer.raw.decode("utf-16-le", "replace").partition("\0")[0]
+
+
+def _rectangle(annotation: object) -> Box:
+    from pypdfium2 import raw
+
+    rectangle = raw.FS_RECTF()
+    raw.FPDFAnnot_GetRect(annotation, rectangle)
+    x0, x1 = sorted((rectangle.left, rectangle.right))
+    y0, y1 = sorted((rectangle.bottom, rectangle.top))
+    return Box(x0, y0, x1, y1)
 
 
 def _glyphs(page: pypdfium2.PdfTextPage) -> Glyphs:
