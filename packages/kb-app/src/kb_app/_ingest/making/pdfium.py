@@ -47,7 +47,7 @@ _LINK, _WIDGET, _LAST_NOTE = 2, 20, 15
 _BUTTONS, _TEXTS = frozenset({2, 3}), frozenset({4, 5, 6})
 """Kinds of fields: what is ticked or chosen, and what is written."""
 _IS_PASSWORD = 1 << 13
-_MOST_NOTES, _LONGEST_NOTE, _MOST_CHARS = 2_000, 20_000, 200_000
+_MOST_NOTES, _LONGEST_NOTE, _MOST_CHARS = 2_000, 200_000, 200_000
 _MOST_PIXELS = 12_000_000
 _DPI = 300
 
@@ -385,7 +385,8 @@ def _rectangle(annotation: object) -> Box:
     raw.FPDFAnnot_GetRect(annotation, rectangle)
     x0, x1 = sorted((rectangle.left, rectangle.right))
     y0, y1 = sorted((rectangle.bottom, rectangle.top))
-    return Box(x0, y0, x1, y1)
+    box = Box(x0, y0, x1, y1)
+    return box if all(map(isfinite, box)) else Box(0, 0, 0, 0)
 
 
 def _glyphs(page: pypdfium2.PdfTextPage) -> Glyphs:
