@@ -52,7 +52,7 @@ def shown_notes(notes: Iterable[Note], lines: Iterable[Line]) -> Iterator[tuple[
         called = _called(note, page) if note.is_field else ""
         text = f"{called}: {note.text}" if called else note.text
         height = max(note.box.y1 - note.box.y0, 1.0)
-        yield ("table" if note.is_field else "comment"), Line(text, note.box, height, cells=2)
+        yield ("paragraph" if note.is_field else "comment"), Line(text, note.box, height, cells=2)
 
 
 def _called(note: Note, lines: Iterable[Line]) -> str:

@@ -234,17 +234,11 @@ def _sheet(
 
 
 def _over(page: Page, sheet: Sheet) -> list[TextBlock]:
-    """Return what lies over a page: the values of a form, and each comment."""
+    """Return what lies over a page: each value of a form, and each comment."""
     if not (notes := page.notes()):
         return []
     lines = [line for block in sheet.blocks for line in block.lines]
-    fields, comments = TextBlock([], "table"), list[TextBlock]()
-    for kind, line in shown_notes(notes, lines):
-        if kind == "table":
-            fields.lines.append(line)
-        else:
-            comments.append(TextBlock([line], kind))
-    return [*([fields] if fields.lines else []), *comments]
+    return [TextBlock([line], kind) for kind, line in shown_notes(notes, lines)]
 
 
 def _is_picture(page: Page, glyphs: Glyphs) -> bool:
