@@ -12,9 +12,9 @@ from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core import ids
 from kb_core.citations import PageSpan, stored_span
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
-from kb_core.records import ChunkRecord, DocumentRecord
+from kb_core.records import ChunkRecord, DocumentRecord, FileState
 from kb_core.testing import closed_schema
-from kb_core.testing.documents import document
+from kb_core.testing.documents import document, file_row
 from kb_core.text import LineIndex
 
 Place: TypeAlias = Any
@@ -364,6 +364,22 @@ def test_a_name_that_nothing_defines_is_no_document(name: str) -> None:
         pytest.raises(DocNotFound, match="no document at"),
     ):
         kb.fetch(name)
+
+
+def test_a_file_that_became_no_document_says_why() -> None:
+    """That there is no such document led to a search for another spelling of its path."""
+    row = file_row("keys/a.env", FileState.SKIPPED, reason="secret_suspected", detail="a password")
+    with kb_of() as kb:
+        kb.keep(files=[row])
+        asks = (
+            lambda: kb.fetch("keys/a.env"),
+            lambda: kb.fetch({"path": "keys/a.env", "lines": "1-3"}),
+            lambda: kb.fetch("keys/a.env:12"),
+            lambda: kb.outline("keys/a.env"),
+        )
+        for ask in asks:
+            with pytest.raises(DocNotFound, match="skipped: secret_suspected: a password"):
+                ask()
 
 
 levels = st.lists(st.integers(1, 4), max_size=40)

@@ -10,8 +10,9 @@ import pytest
 
 from kb_app import KnowledgeBase
 from kb_core import wire
+from kb_core.ids import text_hash
 from kb_core.media import SearchMode
-from kb_core.records import DocumentRecord
+from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.search import SearchQuery
 from kb_core.testing.documents import document
 from kb_mcp._tool import in_passages
@@ -36,6 +37,54 @@ async def test_of_a_long_passage_the_lines_with_the_words_of_the_query_are_told(
     assert lines[-1] == "62     return otter_depth * 3"
     assert len(lines) < 45
     assert all(f"{n}     step({n - 2})" in whole for n in range(2, 62))
+
+
+async def test_a_passage_of_one_long_line_is_told_around_what_was_asked() -> None:
+    """As of a file whose text is a single line: it was named, without a word of it."""
+    kb = knowledge_base(document("log.md", f"{'lorem ipsum ' * 200}otter {'dolor sit ' * 200}\n"))
+
+    head, line, *_ = (await told(kb, "search", {"query": "otter"})).splitlines()[1:]
+
+    assert head.startswith("log.md:1 of 1")
+    assert line.startswith("1 …")
+    assert " otter " in line
+    assert line.endswith("…")
+
+
+def _in_parts(text: str, size: int) -> tuple[ChunkRecord, ...]:
+    """Return chunks of a text of one line."""
+    return tuple(
+        ChunkRecord(
+            chunk_id=text_hash(f"{start} {text}"),
+            ordinal=start // size,
+            start=start,
+            end=start + size,
+            text=text[start : start + size],
+            line_start=1,
+            line_end=1,
+            token_count=size,
+            span=None,
+            context="",
+            passage_hash=text_hash(text[start : start + size]),
+        )
+        for start in range(0, len(text), size)
+    )
+
+
+async def test_parts_of_one_line_have_ids_and_are_fetched_by_them() -> None:
+    text = "".join(f"{f'otter {n}':<40}" for n in range(400))
+    kb = knowledge_base(document("log.md", text, chunks=_in_parts(text, 400)))
+    found = await told(kb, "search", {"query": '"otter 217"'})
+    (name,) = re.findall(r"^log\.md:1 of 1 · id ([0-9a-f]{8})$", found, re.MULTILINE)[:1]
+
+    by_id = await told(kb, "fetch", {"chunk": name})
+    by_line = await told(kb, "fetch", {"path": "log.md", "lines": "1", "max_tokens": 120})
+
+    assert by_id.startswith("log.md:1\n  otter 210 ")
+    assert "otter 217 " in by_id
+    assert "otter 220 " not in by_id
+    assert by_line.startswith("log.md:1-1 of 1\n1 otter 0 ")
+    assert by_line.splitlines()[-1].startswith("… this line goes on: give max_tokens")
 
 
 def test_a_passage_without_a_word_has_no_line_that_tells() -> None:

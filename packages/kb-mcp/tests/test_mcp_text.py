@@ -17,6 +17,7 @@ from mcp import Client
 from kb_app.shown import count, is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
+from kb_core.citations import PageSpan, stored_span
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
@@ -31,7 +32,7 @@ from kb_mcp.testing import KOREAN, call, client_of, knowledge_base, told
 from kb_mcp.text import BUDGET, SHORT, tokens_of
 from kb_mcp.text.hits import search_text
 from kb_mcp.text.lines import grep_text
-from kb_mcp.text.reports import ingest_text, schema_text
+from kb_mcp.text.reports import ingest_text, miss_text, schema_text
 from kb_mcp.tools import TOOLS, offered
 
 
@@ -755,7 +756,10 @@ def test_a_line_of_pages_is_told_with_its_place_and_nothing_begins_at_the_margin
         {"line": 8, "text": "… 3 more files", "is_match": False},
     ]
 
-    assert grep_text(found).split("\n")[2:] == ["  page=3: error x: \\x1b[31m", "8- … 3 more files"]
+    assert grep_text(found).split("\n")[2:] == [
+        "  #page=3: error x: \\x1b[31m",
+        "8- … 3 more files",
+    ]
 
 
 @given(
@@ -778,6 +782,51 @@ def test_an_answer_of_lines_is_within_its_budget_and_counts_the_rest(
     assert (f"… {count(rest, 'more file')}: " in text) == (rest > 0)
     if tokens_of(grep_text(_matching(*counts), 100_000)) <= max_tokens // 4:
         assert shown == sum(counts)
+
+
+def test_a_line_that_is_said_twice_at_one_moment_has_one_place() -> None:
+    found = _matching(2)
+    said = {"text": "an otter", "is_match": True, "uri": "a.flac#t=0:01.000,0:09.000"}
+    found["files"][0]["lines"] = [{**said, "line": 2}, {**said, "line": 5}]
+
+    assert grep_text(found).split("\n")[2:] == ["  #t=0:01.000,0:09.000: an otter"]
+
+
+async def test_passages_of_a_page_are_one_and_what_leads_there_is_what_is_printed() -> None:
+    page = stored_span(PageSpan(7))
+    text = "Otters swim.\n\nBeavers build.\n"
+    made = document("zoo.pdf", text, media="pdf")
+    kb = knowledge_base(
+        replace(made, chunks=tuple(replace(chunk, span=page) for chunk in made.chunks))
+    )
+
+    fetched = await told(kb, "fetch", {"path": "zoo.pdf#page=7"})
+
+    head, *lines = fetched.splitlines()
+    assert head.partition(" · ")[0] == "zoo.pdf#page=7"
+    assert head.count("id ") == 1
+    assert lines == ["  Otters swim.", "", "  Beavers build."]
+    for as_printed in ("zoo.pdf, page 7", "zoo.pdf p. 7", "zoo.pdf page=7"):
+        assert await told(kb, "fetch", {"places": [as_printed]}) == fetched
+
+
+async def test_a_mailbox_says_what_is_within_it() -> None:
+    """It has no text: that nothing was there was taken for an answer."""
+    box = document("box.mbox", "", media="mail")
+    letter = document("box.mbox!/a.eml", "An otter.\n", media="mail", container="box.mbox")
+    kb = knowledge_base(box, letter)
+
+    assert await told(kb, "fetch", {"path": "box.mbox"}) == (
+        "box.mbox · no text of its own; 1 document within it, to be fetched by path\n"
+        "  box.mbox!/a.eml"
+    )
+
+
+def test_why_a_document_was_missed_is_said_once() -> None:
+    why = "'a.env' is skipped: secret_suspected: it may hold credentials"
+    file = {"state": "skipped", "reason": "secret_suspected", "detail": "it may hold credentials"}
+
+    assert miss_text({"doc_path": "a.env", "summary": why, "file": file}) == why
 
 
 def test_one_file_more_is_one() -> None:

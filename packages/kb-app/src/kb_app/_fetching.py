@@ -59,6 +59,8 @@ _LISTED = 6
 _END = 10**9 - 1
 """Beyond the last line of anything."""
 
+_MUCH_LONGER = 2
+"""Times the length of a chunk from which on the lines around it are not what was asked for."""
 _OUTLINE_SHARE = 20
 _LEAST_OUTLINE = 600
 """Characters that an outline may have, however short its document."""
@@ -291,18 +293,29 @@ def _slug(name: str) -> str:
 def _chunk(
     snapshot: IndexSnapshot, place: Place, max_tokens: int | None, fresh: Freshness
 ) -> types.FetchResult:
-    """Return the lines of a chunk and its neighbours; as one text, too, what has no lines."""
+    """Return the lines of a chunk and its neighbours; as one text, too, what has no lines.
+
+    And what is but a part of a long line: who asks for it by its id wants that part.
+    """
     chunk = chunk_named(snapshot, place.name, field="chunk", source=place.source)
     reach = place.context or 0
     siblings = snapshot.doc_chunks(chunk["doc_id"]) if reach else [chunk]
     at = next(i for i, c in enumerate(siblings) if c["chunk_id"] == chunk["chunk_id"])
     first, last = siblings[max(0, at - reach)], siblings[min(len(siblings) - 1, at + reach)]
-    if medium_of(chunk["media"]).has_lines and not chunk["span"]:
+    text = snapshot.doc_text(chunk["doc_id"]) or chunk["text"]
+    start, end = first["start"], last["end"]
+    is_by_lines = medium_of(chunk["media"]).has_lines and not chunk["span"]
+    if is_by_lines and _of_lines_around(text, start, end) < _MUCH_LONGER * (end - start):
         lines = (first["line_start"], max(c["line_end"] for c in (first, chunk, last)))
         return _reading.fetch_span(snapshot, chunk["doc_id"], lines, max_tokens, fresh)
     found = _reading.fetch_chunk(snapshot, chunk["chunk_id"], 0, fresh)
-    text = snapshot.doc_text(chunk["doc_id"]) or chunk["text"]
-    return _reading.with_text(found, text[first["start"] : last["end"]], max_tokens)
+    return _reading.with_text(found, text[start:end], max_tokens)
+
+
+def _of_lines_around(text: str, start: int, end: int) -> int:
+    """Return how long the lines are that hold a part of *text*."""
+    after = text.find("\n", end)
+    return (after if after >= 0 else len(text)) - (text.rfind("\n", 0, start) + 1)
 
 
 def fetch_many(

@@ -17,7 +17,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import detect
 from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import Named, chunks_at, find
+from kb_app._search.lookup import Named, chunks_at, find, no_document
 from kb_app.editors import FilePlace
 from kb_core.citations import (
     Citation,
@@ -29,7 +29,7 @@ from kb_core.citations import (
     citation_of,
     parse_citation,
 )
-from kb_core.errors import DocNotFound, IoError, SpanNotSupported
+from kb_core.errors import IoError, SpanNotSupported
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.values import lazy_pattern, replace
@@ -189,7 +189,9 @@ def named_by(snapshot: IndexSnapshot, uri: str, source: str | None, field: str =
         return named
     path = parse_citation(uri).path if "#" in uri else uri
     inside = f" in source {source!r}" if source else ""
-    raise DocNotFound(
+    raise no_document(
+        snapshot,
+        path,
         f"no document at {path!r}{inside}",
         hint="a path is relative to its source; 'kebab list docs' shows the paths of all",
         details={"field": field, "value": uri, "path": path},

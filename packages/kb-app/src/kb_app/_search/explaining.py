@@ -21,14 +21,14 @@ from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
 from kb_app._search.filtering import compile_each, compile_filters
 from kb_app._search.hits import file_of
-from kb_app._search.lookup import find, paths_named
+from kb_app._search.lookup import file_named, find, paths_named, told_of
 from kb_app._search.query import counted_words, parse_query, words_of
 from kb_app._search.ranking import Row, page_of
 from kb_core import wire
 from kb_core.citations import citation_of
 from kb_core.filters import And, Filter, Not, OneOf, Or, Words, all_of
 from kb_core.media import SearchMode
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.records import FileState
 from kb_core.search import Clause, LexicalQuery, Scored, SearchFilters, SearchQuery
 from kb_core.values import dataclass, replace
@@ -89,7 +89,7 @@ def explain_miss(engine: Engine, query: SearchQuery, text: str) -> types.Explain
 def _not_indexed(snapshot: IndexSnapshot, text: str) -> Json:
     paths = paths_named(snapshot, text)
     path = paths[-1] if paths else text
-    file: StoredFile | None = next(iter(snapshot.files(OneOf("path", tuple(paths)))), None)
+    file = file_named(snapshot, text)
     if file is None:
         return {
             "verdict": "not_in_ledger",
@@ -98,10 +98,9 @@ def _not_indexed(snapshot: IndexSnapshot, text: str) -> Json:
             "doc_path": path,
         }
     state = FileState(file["state"]).value
-    why = ": ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
     return {
         "verdict": "not_indexed",
-        "summary": f"{path!r} is {state}{f': {why}' if why else ''}",
+        "summary": f"{path!r} is {told_of(file)}",
         "doc_path": file["path"],
         "source_id": file["source_id"],
         "file": {"state": state, "reason": file.get("reason"), "detail": file.get("detail")},

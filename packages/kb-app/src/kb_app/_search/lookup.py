@@ -1,9 +1,10 @@
 """The one resolver: a document, or a place in it, by whatever is at hand.
 
 What is printed anywhere is understood: an id or its first eight digits, of a document or of
-a chunk; a path, relative to its source or to here, or absolute; a citation; ``path:12``; any
-of these with ``%20`` for a space; and the end of a path that only one document has. A file
-that is called exactly so comes first. What several documents are called lists them.
+a chunk; a path, relative to its source or to here, or absolute; a citation; ``path:12``;
+``path p. 3``; any of these with ``%20`` for a space; and the end of a path that only one
+document has. A file that is called exactly so comes first. What several documents are called
+lists them; of a file that became no document it is said why.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from kb_core.citations import (
     Citation,
     CodeSpan,
     LineSpan,
+    PageSpan,
     RegionSpan,
     Span,
     TimeSpan,
@@ -33,7 +35,8 @@ from kb_core.citations import (
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, all_of, literal_glob
 from kb_core.ids import doc_ids_at, is_id_prefix
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
+from kb_core.records import FileState
 from kb_core.text import LineIndex, nfc
 from kb_core.values import dataclass
 
@@ -45,20 +48,25 @@ __all__ = [
     "chunks_meeting",
     "document_named",
     "documents_at",
+    "file_named",
     "find",
     "in_several_sources",
     "is_span",
+    "no_document",
     "no_span",
     "origin_of",
     "paths_named",
     "places_of",
     "spellings",
+    "told_of",
 ]
 
 _AT_LINE = re.compile(
     r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})|:\d{1,9})?:?", re.DOTALL
 )
 """What ends in a line; a name may have line ends."""
+_AT_PAGE = re.compile(r"(?P<path>.+?)(?:,? page |,? p\. ?|[ :,]page=)(?P<page>\d{1,6})", re.DOTALL)
+"""What ends in a page, as people write it, and as hits are shown."""
 _Lines: TypeAlias = tuple[int, int]
 """The first and the last, as somebody typed them."""
 _LISTED = 5
@@ -117,7 +125,9 @@ def document_named(
     """Return the document that *text* names, or that of the chunk; else ``DocNotFound``."""
     named = find(snapshot, text, source, field=field)
     if named is None:
-        raise DocNotFound(
+        raise no_document(
+            snapshot,
+            text,
             f"no document is {text!r}",
             hint="'kebab list docs' shows the ids and paths of all documents",
             details={field: text, "field": field, "value": text},
@@ -157,7 +167,9 @@ def origin_of(snapshot: IndexSnapshot, text: str) -> Origin:
     """Return the chunks that *text* names: one by its id or its place, or a document's."""
     named = find(snapshot, text, field="id")
     if named is None:
-        raise DocNotFound(
+        raise no_document(
+            snapshot,
+            text,
             f"no chunk or document is {text!r}",
             hint="'kebab list docs' shows the ids and paths of all documents",
             details={"field": "id", "value": text},
@@ -167,6 +179,32 @@ def origin_of(snapshot: IndexSnapshot, text: str) -> Origin:
         return Origin(doc_id, doc_id, snapshot.doc_chunks(doc_id))
     chunk = named.chunk or chunk_named(snapshot, text, field="id")
     return Origin(chunk["chunk_id"], chunk["doc_id"], [chunk])
+
+
+def no_document(
+    snapshot: IndexSnapshot, text: str, said: str, *, hint: str, details: Mapping[str, object]
+) -> DocNotFound:
+    """Return the error for what names no document: of a file that was seen, why; else *said*."""
+    file = file_named(snapshot, text)
+    if file is None or file["state"] == FileState.INDEXED:
+        return DocNotFound(said, hint=hint, details=details)
+    return DocNotFound(
+        f"{file['path']!r} is no document: {told_of(file)}",
+        hint="what is not indexed has no text here; 'kebab status' says the same of all files",
+        details={**details, "state": file["state"], "reason": file.get("reason")},
+    )
+
+
+def file_named(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
+    """Return what the ledger says of the file that *text* may mean, if it has seen one."""
+    paths = paths_named(snapshot, text)
+    return next(iter(snapshot.files(OneOf("path", tuple(paths)))), None) if paths else None
+
+
+def told_of(file: StoredFile) -> str:
+    """Return what became of a file, and why."""
+    why = ": ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
+    return f"{FileState(file['state']).value}{f': {why}' if why else ''}"
 
 
 def paths_named(snapshot: IndexSnapshot, text: str) -> list[str]:
@@ -286,6 +324,9 @@ def _readings(text: str) -> Iterator[tuple[str, Span | _Lines | None]]:
         lines = int(at_line["first"]), int(at_line["last"] or at_line["first"])
         for path in dict.fromkeys((at_line["path"], unquote(at_line["path"]))):
             yield path, lines
+    at_page = _AT_PAGE.fullmatch(spelled)
+    if at_page is not None and int(at_page["page"]):
+        yield at_page["path"], PageSpan(int(at_page["page"]))
     if "%" in text:
         yield unquote(text), None
 

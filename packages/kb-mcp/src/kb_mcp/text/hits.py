@@ -50,6 +50,7 @@ later ones take more room than they are worth. Of 36 questions about two folders
 of notes, each alone and then twelve at once, 27 and 22 are shown a line that answers, and 26 and
 19 where all ten compete."""
 _OVER = "… {} more of these: give max_tokens, or a smaller k"
+_OVER_OF_CODE = "… {} more of these: give max_tokens, or a smaller maxResults"
 _OVER_EACH = "… {} more: ask one alone"
 _OF_VALUES = 4
 """One part in so many of an answer may be values of constants that its lines use."""
@@ -145,7 +146,13 @@ def codebase_text(
         tail.append("there are more: give a larger maxResults, or ask more precisely")
     about = None if is_whole else " ".join(query["query"] for query in queries)
     view = _View(
-        tokens=tokens, given=given, about=about, enough=_OF_CODE, told=MAX_K, look_up=look_up
+        tokens=tokens,
+        given=given,
+        about=about,
+        enough=_OF_CODE,
+        told=MAX_K,
+        over=_OVER_OF_CODE,
+        look_up=look_up,
     )
     return _answer(first, hits, tail, view)
 

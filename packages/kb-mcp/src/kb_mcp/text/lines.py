@@ -281,14 +281,17 @@ def _rows(lines: Sequence[_Json]) -> Iterator[str]:
     for line in lines:
         text, place = line["shown"], line.get("uri", "").rpartition("#")[2]
         by_lines = not place or place.startswith("L")
-        at = str(line["line"]) if by_lines else f"{INDENT}{short(place)}"
+        at = str(line["line"]) if by_lines else f"{INDENT}#{short(place)}"
         if is_bare:
             at += f"-{line['unit_end']}" if by_lines and "unit_end" in line else ""
             same.setdefault(text.lstrip(), []).append(at)
         else:
             yield f"{at}{':' if line['is_match'] else '-'} {text}".rstrip()
-    for said, (first, *others) in same.items():
-        yield f"{', '.join([first, *map(str.strip, others)])}: {said}".rstrip()
+    for said, places in same.items():
+        margin = INDENT if places[0].startswith(INDENT) else ""
+        # A passage of seconds may say a line twice, at one place.
+        told = ", ".join(dict.fromkeys(map(str.strip, places)))
+        yield f"{margin}{told}: {said}".rstrip()
 
 
 def _text(line: _Json, most: int) -> str:

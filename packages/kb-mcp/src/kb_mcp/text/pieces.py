@@ -37,6 +37,8 @@ _Json: TypeAlias = Mapping[str, Any]
 LABEL = 90
 """Characters of a heading or of symbols in a head."""
 _SHORT_ID = 8
+_BETWEEN = 2
+"""Characters at most between two passages of one place, such as a page, that go on."""
 _WEAK = 0.25
 """Of the best score: what is below shares little with the query, in lists where scores tell.
 Of questions with an answer among the first ten, it hardly ever is so far below."""
@@ -150,8 +152,13 @@ class Piece:
             return None
         if gap <= 0:
             text = self.text + other.text[-gap:]
-        elif self.is_cut or self.first is None or other.first is None:
+        elif self.is_cut or (self.first is None) is not (other.first is None):
             return None
+        elif self.first is None or other.first is None:
+            uris = {hit["citation"]["uri"] for hit in self.hits + other.hits}
+            if gap > _BETWEEN or len(uris) > 1:
+                return None
+            text = f"{self.text}{chr(10) * gap}{other.text}"
         else:
             breaks = other.first - self.last
             if gap != max(1, breaks):
@@ -177,17 +184,21 @@ class Page:
     weak_below: float
     queries: int
     """How many found something."""
+    shared: frozenset[tuple[str, str]]
+    """Documents and places that several hits have, such as parts of one long line."""
 
     @classmethod
     def of(cls, hits: Sequence[_Json]) -> Page:
         """Return what *hits* have in common."""
         paths = Counter(path for path, _ in {(hit["doc_path"], hit["source_id"]) for hit in hits})
+        places = Counter(map(_spot, {hit["chunk_id"]: hit for hit in hits}.values()))
         tells = bool(hits) and hits[0]["rank"] == 1 and hits[0]["score_kind"] in _TELLING
         best = max((hit["score"] for hit in hits), default=0.0)
         return cls(
             frozenset(path for path, times in paths.items() if times > 1),
             _WEAK * best if tells else float("-inf"),
             len({at for hit in hits for at in hit.get("matched_queries", ())}),
+            frozenset(spot for spot, times in places.items() if times > 1),
         )
 
     def head(self, piece: Piece, *, goes_on: bool = False, is_whole: bool = True) -> str:
@@ -197,6 +208,9 @@ class Page:
         path = "" if goes_on else named(hit["doc_path"])
         of = f" of {lines}" if lines and not goes_on else ""
         marks = dict.fromkeys(mark for one in piece.hits for mark in self._marks(one))
+        # Where several are one, the first id leads there.
+        others = {_id(one) for one in piece.hits[1:]} - {_id(hit)}
+        marks = {mark: None for mark in marks if mark not in others}
         if self.is_weak(piece):
             marks["weak"] = None
         if piece.is_cut or piece.is_late:
@@ -212,13 +226,24 @@ class Page:
         if hit["doc_path"] in self.ambiguous:
             yield f"source {short(hit['source_id'])}"
         is_cut = len(hit["doc_path"]) > LONGEST_PATH
-        if not has_lines or is_cut or hit["doc_path"] in self.ambiguous:
-            yield f"id {hit['chunk_id'][:_SHORT_ID]}"
+        if not has_lines or is_cut or hit["doc_path"] in self.ambiguous or self._is_shared(hit):
+            yield _id(hit)
         if self.queries > 1 and len(hit["matched_queries"]) > 1:
             yield f"{len(hit['matched_queries'])} queries"
         if more := hit.get("more_in_doc"):
             yield f"+{more} more in it"
         yield from marks_of(hit)
+
+    def _is_shared(self, hit: _Json) -> bool:
+        return _spot(hit) in self.shared
+
+
+def _id(hit: _Json) -> str:
+    return f"id {hit['chunk_id'][:_SHORT_ID]}"
+
+
+def _spot(hit: _Json) -> tuple[str, str]:
+    return hit["doc_id"], hit["citation"]["uri"]
 
 
 def _cut(piece: Piece) -> str:
@@ -232,12 +257,8 @@ def _cut(piece: Piece) -> str:
 def _place(piece: Piece) -> str:
     if piece.first is not None:
         return f":{piece.first}" + (f"-{piece.last}" if piece.last != piece.first else "")
-    place = piece.hits[0]["citation"]
-    if place["kind"] == "page":
-        return f", page {place['page']}"
-    if place["kind"] == "cells":
-        return f", {short(place['sheet'])}!{place['range']}"
-    return f"#{short(place['uri'].rpartition('#')[2])}"
+    # As it is cited: so it can be asked for with the path before it.
+    return f"#{short(piece.hits[0]['citation']['uri'].rpartition('#')[2])}"
 
 
 def _label(piece: Piece, *, is_whole: bool) -> str:

@@ -7,7 +7,7 @@ What is the same everywhere, well, or empty is left out.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
@@ -51,6 +51,7 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _DIFF_LINES, _LONGEST_LINE = 30, 200
 _LEAST_SHARE = 60
+_GOES_ON = "… this line goes on: give max_tokens, or fetch passages by id"
 PLACES = 2 * BUDGET
 """Tokens of several places of which nothing else was asked: whoever names lines wants them, and
 fetches again what was cut."""
@@ -74,9 +75,14 @@ def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
     if found["kind"] == "chunk" and "text" not in found:
         chunks = (*found["context_before"], found["chunk"], *found["context_after"])
         return passages_text([_as_hit(chunk, found) for chunk in chunks], max_tokens)
-    total = found.get("lines")
-    if total is None:
-        return _unlined(found, max_tokens)
+    if found.get("enclosed") and not found["text"].strip():
+        return _container(found, max_tokens)
+    return _unlined(found, max_tokens) if found.get("lines") is None else _lined(found, max_tokens)
+
+
+def _lined(found: _Json, max_tokens: int | None) -> str:
+    """Return the lines of a document, each with its number."""
+    total = found["lines"]
     first = found.get("line_start", 1)
     lines = _lines(found, first)
     place = f"{named(found['doc_path'])} of {count(total, 'line')}"
@@ -87,9 +93,43 @@ def fetched_text(found: _Json, max_tokens: int | None = None) -> str:
 
     def more(shown: int) -> str:
         last = first + shown - 1
-        return f"… cut: lines {last + 1}-{asked} are there, too" if last < asked else ""
+        if last >= asked:
+            return ""
+        rest = f"lines {last + 1}-{asked} are" if last + 1 < asked else f"line {asked} is"
+        return f"… cut: {rest} there, too"
 
-    return listing([head], lines, more, max_tokens or BUDGET)
+    return _from_the_first(head, lines, more, found, max_tokens or BUDGET)
+
+
+def _from_the_first(
+    head: str, lines: Sequence[str], more: Callable[[int], str], found: _Json, max_tokens: int
+) -> str:
+    """Return the lines that there is room for; of the first one as much as there is."""
+    room = max_tokens * CHARS_PER_TOKEN
+    room -= sum(weight(line) + 1 for line in (head, _GOES_ON, more(1)))
+    is_within = bool(found.get("truncated")) and "\n" not in found["text"]
+    if lines and (is_within or weight(lines[0]) > room):
+        rest = more(1) if len(lines) > 1 or not is_within else ""
+        return "\n".join(filter(None, [head, *_begun(lines[0], room), rest]))
+    return listing([head], lines, more, max_tokens)
+
+
+def _container(found: _Json, max_tokens: int | None) -> str:
+    """Return what is within a document that has no text of its own, such as a mailbox."""
+    rows = [f"{INDENT}{named(path)}" for path in found["enclosed"]]
+    said = f"no text of its own; {count(len(rows), 'document')} within it, to be fetched by path"
+
+    def more(shown: int) -> str:
+        return f"… {len(rows) - shown} more: give max_tokens" if shown < len(rows) else ""
+
+    return listing([joined(named(found["doc_path"]), said)], rows, more, max_tokens)
+
+
+def _begun(line: str, room: int) -> Iterator[str]:
+    """Yield as much of a line as there is room for, and that it goes on."""
+    end = bisect_right(range(1, len(line)), max(0, room), key=lambda size: weight(line[:size]))
+    yield f"{line[: max(1, end)]}…"
+    yield _GOES_ON
 
 
 def fetched_lines(found: _Json, text: str) -> list[int]:
@@ -148,7 +188,8 @@ def outline_text(found: _Json, max_tokens: int | None = None) -> str:
     first = joined(f"{named(found['doc_path'])} of {of}", *marks_of(found))
     entries = found["entries"]
     if found.get("instead"):  # of the text, which was asked for
-        first = joined(first, "its outline, since it is long: fetch lines, or give max_tokens")
+        part = "lines" if size is not None else f"path{_fragment(entries[0])}"
+        first = joined(first, f"its outline, since it is long: fetch {part}, or give max_tokens")
     rows = [_entry(entry) for entry in entries]
     left_out = found["omitted"]
 
@@ -160,23 +201,38 @@ def outline_text(found: _Json, max_tokens: int | None = None) -> str:
 
 
 def _entry(entry: _Json) -> str:
-    place = short(entry.get("uri", "").rpartition("#")[2])
+    place = _fragment(entry)
     if "line_start" in entry:
         place = f"{entry['line_start']}-{entry['line_end']}"
     return f"{INDENT * entry['level']}{place} {short(entry['name'], 100)}"
 
 
+def _fragment(entry: _Json) -> str:
+    """Return the place of an entry without lines, as it stands behind a path."""
+    return f"#{short(entry.get('uri', '').rpartition('#')[2])}"
+
+
 def _unlined(found: _Json, max_tokens: int | None) -> str:
     """Return the text of a document without lines that one could ask for."""
     lines = list(indented(found["text"]))
-    head = joined(named(found["doc_path"]), *marks_of(found))
+    head = joined(f"{named(found['doc_path'])}{_place_of(found)}", *marks_of(found))
 
     def more(shown: int) -> str:
         if shown == len(lines) and not found["truncated"]:
             return ""
-        return f"… cut after {shown} lines: give max_tokens, or fetch passages by id"
+        return f"… cut after {count(shown, 'line')}: give max_tokens, or fetch passages by id"
 
-    return listing([head], lines, more, max_tokens or BUDGET)
+    return _from_the_first(head, lines, more, found, max_tokens or BUDGET)
+
+
+def _place_of(found: _Json) -> str:
+    """Return where a chunk stands in its document, as it is cited; nothing of a document."""
+    if "chunk" not in found:
+        return ""
+    place = found["chunk"]["source_spans"][0]
+    if place["kind"] in {"line", "code"}:
+        return f":{place.get('line_start', place.get('start'))}"
+    return _fragment(place)
 
 
 def _lines(found: _Json, first: int) -> list[str]:
@@ -249,11 +305,11 @@ def _document(doc: _Json, *, in_full: bool) -> str:
     path = PurePosixPath(doc["doc_path"])
     title = doc["title"] if doc["title"] not in {path.name, path.stem} else ""
     if not in_full:
-        return INDENT + joined(short(path.name), short(title, 60))
+        return INDENT + joined(named(path.name), short(title, 60))
     tags = " ".join(f"#{tag}" for tag in doc["tags"])
     dated = (doc.get("doc_date") or "")[:10]
     return INDENT + joined(
-        short(path.name), short(title, 80), dated, bytes_text(doc["byte_len"]), short(tags, 60)
+        named(path.name), short(title, 80), dated, bytes_text(doc["byte_len"]), short(tags, 60)
     )
 
 
@@ -405,13 +461,14 @@ def _unseen(total: int, what: str) -> Any:  # noqa: ANN401 - a function
 
 def miss_text(found: _Json, max_tokens: int | None = None) -> str:
     """Return explain_miss.v1 as text: the reason, what speaks for it, and what would help."""
-    first = [joined(named(found["doc_path"]), short(found["summary"], 400))]
+    path, said = named(found["doc_path"]), short(found["summary"], 400)
+    first = [said if path in said else joined(path, said)]
     return listing(first, list(_evidence(found)), lambda _: "", max_tokens)
 
 
 def _evidence(found: _Json) -> Iterator[str]:
     state = found.get("file") or {"state": "indexed"}
-    if state["state"] != "indexed":
+    if state["state"] != "indexed" and _why(state) not in short(found["summary"], 400):
         yield f"file {state['state']}: {_why(state)}"
     failing = [one for one in found.get("filters", ()) if not one["passes"]]
     yield from (f"filter {one['name']} keeps it out: {short(str(one['value']))}" for one in failing)

@@ -129,6 +129,8 @@ class _Part:
     """Of the passage, from 0."""
     text: str
     words: frozenset[str]
+    is_cut: bool
+    """Whether it says more than is shown of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ class Telling:
 
     def _with(self, of: int, at: Sequence[int]) -> Piece:
         piece, parts = self._pieces[of], self._parts[of]
-        if len(at) == len(parts):
+        if len(at) == len(parts) and not any(part.is_cut for part in parts):
             return piece
         return replace(piece, told=tuple(_shown(piece, parts, at)))
 
@@ -233,8 +235,9 @@ class Telling:
             is_long = len(line) > LONGEST_LINE and not piece.is_code
             for said in _SENTENCE.split(line) if is_long else [line]:
                 if _WORDS.search(said):
-                    text = around(said.rstrip(), self._query)
-                    yield _Part(number, text, frozenset(self._words(said)))
+                    whole = said.rstrip()
+                    text = around(whole, self._query)
+                    yield _Part(number, text, frozenset(self._words(said)), text != whole)
 
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):

@@ -227,12 +227,20 @@ def _tell_fetch(call: Call) -> str:
     is_short = given.get("kind") == FetchKind.CHUNK.value or bool(given.get("outline"))
     # Each place may take all of it: which of them are shown is decided once they are known.
     asked = dict(given) if is_short else {**given, "max_tokens": most * max(1, many)}
-    found = _with_trust(call, _fetch(replace(call, arguments=asked)))
+    found = _fetch(replace(call, arguments=asked))
+    if _is_in_first_line(found):
+        found = _fetch(replace(call, arguments={**asked, "max_tokens": None}))
+    found = _with_trust(call, found)
     if call.max_tokens is None and _is_whole(given, found) and _is_cut(found, most):
         found = _outline_of(call, found)
     text = fetched_text(found, most)
     call.shown.extend(fetched_lines(found, text))
     return text
+
+
+def _is_in_first_line(found: Answer) -> bool:
+    """Say whether a budget ended in the first line, of which an object has nothing then."""
+    return bool(found.get("truncated")) and found.get("text") == ""
 
 
 def _outlines(call: Call, places: Sequence[Any]) -> str:
@@ -250,7 +258,10 @@ def _outlines(call: Call, places: Sequence[Any]) -> str:
 
 
 def _with_trust(call: Call, found: Answer) -> Answer:
-    """Return what was fetched with how far each document is trusted, which its object lacks."""
+    """Return what was fetched with what its object lacks: how far each document is trusted.
+
+    And of a whole document, such as a mailbox, which others are within it.
+    """
     if "results" in found:
         results = [
             {**one, "result": one["result"] and _with_trust(call, one["result"])}
@@ -258,7 +269,9 @@ def _with_trust(call: Call, found: Answer) -> Answer:
         ]
         return {**found, "results": results}
     with suppress(KbError):  # it may be gone by now
-        return {**found, "trust_level": call.kb.inspect_doc(found["doc_id"])["trust_level"]}
+        known = call.kb.inspect_doc(found["doc_id"])
+        enclosed = known.get("enclosed", []) if found.get("kind") == FetchKind.DOC.value else []
+        return {**found, "trust_level": known["trust_level"], "enclosed": enclosed}
     return found
 
 
