@@ -92,6 +92,12 @@ class Terminal:
             "\x1b[2J", "utf-8"
         )
 
+    def send(self, data: bytes, beside: Path) -> None:
+        """Have the terminal send bytes as they are, from a file that is written *beside*."""
+        beside.write_bytes(data)
+        self._tmux("load-buffer", str(beside))
+        self._tmux("paste-buffer")
+
     def program(self) -> int:
         """Return the process that the shell runs."""
         shell = self._tmux("display-message", "-p", "#{pane_pid}").strip()
@@ -335,6 +341,32 @@ def test_a_resize_that_comes_back_to_the_old_size_draws_everything(
     os.kill(terminal.program(), signal.SIGWINCH)
 
     terminal.wait_until(lambda screen: screen == first)
+
+
+def test_ctrl_z_leads_to_the_shell_and_fg_back(notes: InstalledKebab, terminal: Terminal) -> None:
+    start(terminal, tui(notes))
+    terminal.type("형태소")
+    terminal.wait_for("1 hit in")
+    before = terminal.settled()
+    terminal.type("C-z")
+    terminal.wait_for("left with")
+    assert "hybrid:" not in terminal.screen()
+    terminal.type("fg", "Enter")
+    terminal.wait_for_body(before)
+    terminal.escape("NORMAL")
+    terminal.type("q")
+    terminal.wait_for("hybrid:", shown=False)
+
+
+def test_bytes_that_are_no_utf_8_end_nothing(notes: InstalledKebab, terminal: Terminal) -> None:
+    """A terminal may speak Latin 1, or tell of clicks by bytes."""
+    start(terminal, tui(notes))
+    terminal.send(b"\x1b[M \xc8!", notes.home / "sent")
+    terminal.settled()
+    terminal.type("형태소")
+    terminal.wait_for("1 hit in")
+    terminal.type("C-c")
+    terminal.wait_for("left with 0")
 
 
 def ended(process: int) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app.shown import (
+    UNSTEADY,
     brief_duration,
     bytes_text,
     count,
@@ -38,13 +39,14 @@ def test_of_all_of_unicode_nothing_that_controls_or_hides_is_shown() -> None:
 
     for shown in (printable(EVERY_CHARACTER), visible(EVERY_CHARACTER)):
         left = {c for c in set(shown) if unicodedata.category(c) in unwanted}
-        assert left == {"\u200c", "\u200d"}
+        assert left - {"\u200d"} == {"\u200c"}  # the other joiner stays before letters alone
 
 
 def test_both_drawings_hide_the_same_of_all_of_unicode() -> None:
+    """But for what makes one picture of several, whose width terminals differ in."""
     kept = kept_by(printable)
 
-    assert kept == kept_by(visible)
+    assert UNSTEADY.sub("", kept) == UNSTEADY.sub("", kept_by(visible))
     assert len(kept) + len(HIDDEN) == sys.maxunicode + 1
 
 
@@ -102,7 +104,9 @@ def test_escapes_are_readable() -> None:
     ("text", "expected"),
     [
         ("plain", "plain"),
-        ("한국어 é 😀 👩\u200d💻", "한국어 é 😀 👩\u200d💻"),
+        ("한국어 é 😀 👩\u200d💻", "한국어 é 😀 👩💻"),
+        ("⚠\ufe0f ❤\ufe0f 👍\U0001f3fd 1\ufe0f\u20e3", "⚠ ❤ 👍 1\u20e3"),
+        ("क्\u200dष می\u200cخواهم", "क्\u200dष می\u200cخواهم"),
         ("a\tb", "a   b"),
         ("a\nb", "a␊b"),
         ("\x1b[2J\x00\r\x7f", "␛[2J␀␍␡"),

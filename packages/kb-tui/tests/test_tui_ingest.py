@@ -201,7 +201,7 @@ async def test_an_ingest_is_never_on_the_thread_of_the_screen() -> None:
     app = app_of(kb)
     async with app.run_test(size=(80, 24)) as pilot:
         await idle(pilot)
-        await pilot.press("escape", "1", "l", "f", "escape", "enter", "4", "5", "r")
+        await pilot.press("escape", "1", "l", "f", "escape", "enter", "escape", "4", "5", "r")
         await until(pilot, lambda: "done" in shown(app, "#job"))
 
     assert kb.ingests

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from kb_core.errors import InvalidInput
+from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.testing.documents import document, file_row
 from kb_tui import popups
@@ -251,3 +252,19 @@ def test_folders_are_written_as_they_were_begun(
     assert folders_below("~/.") == ["~/.hidden/"]
     assert folders_below(f"{tmp_path}/x/") == []
     assert folders_below("~/gone/x") == []
+
+
+async def test_enter_says_why_a_file_became_no_document() -> None:
+    """All of it: the columns have room for the beginning, and a line says one word."""
+    kb = TuiKnowledgeBase()
+    why = "it is locked with a password; name it in [[passwords]] or KEBAB_PASSWORDS_FILE"
+    kb.keep(files=[file_row("aa/locked.pdf", FileState.SKIPPED, reason="encrypted", detail=why)])
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "1", "l", "enter")
+        await idle(pilot)
+        text = " ".join(on_screen(app).replace("┃", " ").split())
+
+        assert "Not indexed" in text
+        assert f"skipped: encrypted: {why}" in text

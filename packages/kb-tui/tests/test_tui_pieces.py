@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from io import BytesIO, TextIOWrapper
+from queue import Queue
 
 import pytest
 from hypothesis import given, strategies as st
@@ -18,6 +21,7 @@ from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 from kb_tui._filters import Facet, facets_of, parse_filter, toggled
 from kb_tui._pane import next_page
 from kb_tui._runner import details, summary
+from kb_tui._terminal import run_beside
 from kb_tui._themes import DARK, LIGHT, theme_name
 from kb_tui.app import run
 from kb_tui.testing import KOREAN, TuiKnowledgeBase
@@ -263,15 +267,39 @@ def test_a_page_is_of_the_list_that_is_shown_or_the_list_is_begun_again(
 # ------------------------------------------------------------------- terminal
 
 
-@pytest.mark.parametrize(
-    ("missing", "term"), [({0}, "xterm"), ({1}, "xterm"), ({2}, "xterm"), (set(), "dumb")]
-)
+@pytest.mark.parametrize("missing", [0, 1, 2])
 def test_without_a_terminal_it_ends_before_anything_is_drawn(
-    missing: set[int], term: str, monkeypatch: pytest.MonkeyPatch
+    missing: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.isatty", lambda stream: stream not in missing)
-    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("os.isatty", lambda stream: stream != missing)
+    monkeypatch.setenv("TERM", "xterm")
     with pytest.raises(InvalidInput, match="needs a terminal") as refusal:
         run(TuiKnowledgeBase())
 
     assert "kebab search" in str(refusal.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("term", "encoding", "field", "way_out"),
+    [("dumb", "utf-8", "TERM", "xterm-256color"), ("xterm", "latin-1", "LC_ALL", "C.UTF-8")],
+)
+def test_a_terminal_that_cannot_be_drawn_on_says_what_to_set(
+    term: str, encoding: str, field: str, way_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.isatty", lambda _stream: True)
+    monkeypatch.setattr("sys.__stderr__", TextIOWrapper(BytesIO(), encoding))
+    monkeypatch.setenv("TERM", term)
+    with pytest.raises(InvalidInput) as refusal:
+        run(TuiKnowledgeBase())
+
+    assert refusal.value.details["field"] == field
+    assert way_out in str(refusal.value.hint)
+
+
+def test_what_a_viewer_that_ends_at_once_ended_with_is_told() -> None:
+    """As of what opens files on a desktop, on a machine that has none."""
+    told: Queue[int] = Queue()
+
+    run_beside([sys.executable, "-c", "raise SystemExit(3)"], told.put)
+
+    assert told.get(timeout=60) == 3

@@ -12,6 +12,7 @@ from functools import partial
 from typing import cast
 
 import pytest
+from textual import events
 from textual.widgets import Input
 
 from kb_app._evals.said import said_of
@@ -21,6 +22,7 @@ from kb_app.shown import NO_ANSWER, PER_DOC
 from kb_core.citations import Citation, LineSpan
 from kb_core.errors import ChunkNotFound, NotIndexed, SpanNotSupported, StaleCursor
 from kb_core.search import Hit, SearchQuery
+from kb_tui._passage import Line
 from kb_tui.app import KbTui
 from kb_tui.popups import CheatSheet, ErrorPopup
 from kb_tui.screens.search import SearchPane
@@ -39,6 +41,7 @@ from kb_tui.testing import (
 )
 from kb_tui.widgets.bars import HintLine
 from kb_tui.widgets.hit_list import HitList
+from kb_tui.widgets.preview import Preview
 
 
 @pytest.fixture(autouse=True)
@@ -444,6 +447,87 @@ async def test_page_keys_scroll_the_preview_and_back() -> None:
 
         assert down > start
         assert preview.scroll_offset.y <= start
+
+
+async def test_the_preview_begins_at_the_match_of_a_line_that_fills_many_rows() -> None:
+    """Such as that of a text without line ends; it began at the beginning of the line."""
+    said = f"{'lorem ipsum ' * 400}otter {'dolor sit ' * 400}"
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        preview = app.screen.query_one("#preview", Preview)
+        preview.show([Line(said, 3, inside=True)], "otter")
+        await pilot.pause()
+
+        assert " otter " in on_screen(app)
+
+
+@pytest.mark.parametrize(
+    ("pasted", "query"),
+    [
+        ("where are\n  the otters?\n", "where are the otters?"),
+        ("\n\notters", "otters"),
+        (" as it is ", " as it is "),
+        ("\n", ""),
+    ],
+)
+async def test_all_lines_of_what_is_pasted_are_the_query(pasted: str, query: str) -> None:
+    """Of several lines the first one was taken, and the others were dropped."""
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test() as pilot:
+        await idle(pilot)
+        app.post_message(events.Paste(pasted))
+        await pilot.pause()
+        await idle(pilot)
+
+        assert app.screen.query_one(Input).value == query
+
+
+async def test_pictures_of_several_characters_move_no_cursor() -> None:
+    """Terminals differ in how wide they are; the value keeps them."""
+    said = "❤\ufe0f 👩\u200d💻 👍\U0001f3fd"
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        field = app.screen.query_one(Input)
+        field.insert_text_at_cursor(said)
+        await pilot.pause()
+        after_pictures = field.cursor_screen_offset
+        assert field.value == said
+
+        # A heart of one cell, three pictures of two, two spaces.
+        field.value = "x" * 9
+        await pilot.pause()
+        assert field.cursor_screen_offset == after_pictures
+
+
+async def test_a_search_that_fails_leaves_no_hits_of_another_query() -> None:
+    kb = TuiKnowledgeBase()
+    app = app_of(kb)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "x")
+        assert hits_of(app).count == 3
+        kb.before = partial(fail, NotIndexed("the index is gone"))
+        await search(pilot, "y")
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert hits_of(app).count == 0
+        assert "not searched: the index is gone" in on_screen(app)
+
+
+async def test_a_remark_that_has_no_room_says_where_it_is_told() -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, "x")
+        hits_of(app).remark("vector: the folder of the model is not there " * 3)
+        await pilot.pause()
+        assert " (t: in full) ─" in on_screen(app)
+
+        await pilot.resize_terminal(200, 24)
+        await pilot.pause()
+        hits_of(app).remark("vector: no embeddings")
+        await pilot.pause()
+        assert " vector: no embeddings ─" in on_screen(app)
 
 
 async def test_letters_are_text_in_insert_mode_and_commands_in_normal_mode() -> None:

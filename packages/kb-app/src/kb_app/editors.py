@@ -15,7 +15,7 @@ from urllib.parse import quote
 from kb_core.errors import ConfigInvalid, IoError
 from kb_core.values import dataclass
 
-__all__ = ["FilePlace", "open_command", "viewer_of"]
+__all__ = ["FilePlace", "open_command", "viewer_of", "way_out"]
 
 _PLUS_LINE = {
     *("emacs", "emacsclient", "gedit", "gvim", "jed", "joe", "kak", "mcedit", "mg", "micro"),
@@ -95,7 +95,7 @@ def open_command(place: FilePlace, environ: Mapping[str, str]) -> list[str]:
             return [opener, place.path]
     raise IoError(
         f"nothing is known that opens {place.path!r}",
-        hint=_hint(place),
+        hint=way_out(place),
         details={"path": place.path, "line": place.line, "page": place.page},
     )
 
@@ -108,7 +108,8 @@ def viewer_of(media: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
     return None
 
 
-def _hint(place: FilePlace) -> str:
+def way_out(place: FilePlace) -> str:
+    """Return what a person can do where nothing opens *place*."""
     if place.is_text:
         return "set VISUAL or EDITOR to the command of an editor"
     key = place.media if place.media in _VIEWERS else "other"

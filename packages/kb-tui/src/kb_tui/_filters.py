@@ -7,7 +7,8 @@ library looks for it in titles and paths, the search in names of files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from textual import on
@@ -26,7 +27,16 @@ from kb_core.values import dataclass, field, replace
 from kb_tui.widgets.bars import Field
 from kb_tui.widgets.lists import ChoiceList, Column, RowTable
 
-__all__ = ["Facet", "FilterPopup", "Filtered", "counted", "facets_of", "parse_filter", "toggled"]
+__all__ = [
+    "Facet",
+    "FilterPopup",
+    "Filtered",
+    "counted",
+    "facets_of",
+    "parse_filter",
+    "tally",
+    "toggled",
+]
 
 _KEYS = {row.key: row for row in sorted(FILTERS, key=lambda row: row.place) if row.key}
 _STATE = "state"
@@ -118,6 +128,12 @@ def counted(found: Mapping[str, Mapping[str, int]]) -> list[Facet]:
         ordered = sorted(rows.items(), key=lambda row: (-row[1], row[0]))
         shown += [Facet(key, value, number) for value, number in ordered]
     return shown
+
+
+def tally(values: Iterable[str]) -> str:
+    """Return how often each value occurs, the most frequent first."""
+    counts = Counter(value for value in values if value)
+    return ", ".join(f"{value} {n}" for value, n in counts.most_common())
 
 
 def toggled(text: str, facet: Facet) -> str:

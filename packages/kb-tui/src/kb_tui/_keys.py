@@ -115,6 +115,7 @@ _LAST = (
     Key(names="q", shown="q", does="quit", action="app.quit", hint="q quit"),
     Key(names="ctrl+q", shown="Ctrl-Q", does="quit", insert=True),
     Key(names="ctrl+c", shown="Ctrl-C", does="copy what is selected, else quit", insert=True),
+    Key(names="ctrl+z", shown="Ctrl-Z", does="back to the shell, until 'fg' there", insert=True),
 )
 _INSERT = Key(names="i", shown="i", does="go on typing", action="insert", hint="i type")
 

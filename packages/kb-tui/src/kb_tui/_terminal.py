@@ -18,10 +18,14 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from kb_app.editors import FilePlace
@@ -29,6 +33,7 @@ from kb_core.errors import InvalidInput, IoError
 
 __all__ = [
     "OpenPlace",
+    "ReadingOn",
     "check_terminal",
     "forget_exported_size",
     "leave_on_signals",
@@ -39,6 +44,10 @@ __all__ = [
 ]
 
 _STANDARD = (0, 1, 2)
+_WITHOUT = 'kebab search "..." answers without one'
+_FRAME = "╭─╮│▌━"
+_SOON_S = 5.0
+"""Within this a viewer that ends with an error has shown nothing."""
 
 
 def check_terminal(environ: Mapping[str, str]) -> None:
@@ -46,12 +55,23 @@ def check_terminal(environ: Mapping[str, str]) -> None:
 
     Without one the screen would be written into a file or a pipe, and no key would end it.
     """
-    if all(map(os.isatty, _STANDARD)) and environ.get("TERM") != "dumb":
-        return
-    raise InvalidInput(
-        "the terminal interface needs a terminal",
-        hint='kebab search "..." answers without one',
-    )
+    if not all(map(os.isatty, _STANDARD)):
+        raise InvalidInput("the terminal interface needs a terminal", hint=_WITHOUT)
+    if environ.get("TERM") == "dumb":
+        raise InvalidInput(
+            "TERM=dumb: this terminal cannot be drawn on",
+            hint=f"set TERM to what it is, such as xterm-256color; {_WITHOUT}",
+            details={"field": "TERM", "value": "dumb"},
+        )
+    encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
+    try:
+        _FRAME.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"this terminal's encoding, {encoding}, has no signs to draw frames with",
+            hint=f"set LC_ALL to a locale of UTF-8, such as C.UTF-8; {_WITHOUT}",
+            details={"field": "LC_ALL", "value": encoding},
+        ) from error
 
 
 def forget_exported_size() -> None:
@@ -132,13 +152,36 @@ def run_editor(command: Sequence[str]) -> int:
         return subprocess.run(command, check=False).returncode  # noqa: S603 - the person's own
 
 
-def run_beside(command: Sequence[str]) -> None:
-    """Start *command* and leave it to itself; ``IoError`` if it cannot start."""
+def run_beside(command: Sequence[str], failed: Callable[[int], None]) -> None:
+    """Start *command* and leave it to itself; ``IoError`` if it cannot start.
+
+    *failed* is called, on a thread, with its exit code if it ends with an error at once: on a
+    machine without a desktop, what opens files there starts, and opens nothing.
+    """
     nothing = subprocess.DEVNULL
     with _started(command):
-        subprocess.Popen(  # noqa: S603 - the desktop's own
+        process = subprocess.Popen(  # noqa: S603 - the desktop's own
             command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
         )
+
+    def wait() -> None:
+        began = time.monotonic()
+        if (code := process.wait()) and time.monotonic() - began < _SOON_S:
+            failed(code)
+
+    threading.Thread(target=wait, name="viewer", daemon=True).start()
+
+
+class ReadingOn(LinuxDriver):
+    """Reads on after what is no UTF-8, which ends textual's own reader, and the program with it.
+
+    A terminal may speak another encoding, or tell clicks by bytes, as GNU screen does.
+    """
+
+    def run_input_thread(self) -> None:
+        while not self.exit_event.is_set():
+            with suppress(UnicodeDecodeError):
+                super().run_input_thread()
 
 
 @contextmanager

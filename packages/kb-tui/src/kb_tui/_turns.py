@@ -100,7 +100,8 @@ def _passage(sign: str, hit: Hit, question: str, *, explain: bool) -> Iterator[R
     yield Row("")
     stale = "  [stale]" if hit.stale else ""
     yield Row(f"{sign} {hit.title or hit.doc_path}{stale}", "head")
-    above = f"  {' › '.join(hit.heading_path)}" if hit.heading_path else ""
+    headings = hit.heading_path[hit.heading_path[:1] == (hit.title,) :]
+    above = f"  {' › '.join(headings)}" if headings else ""
     yield Row(f"{hit.doc_path}{place_of(hit)}{above}", "note", indent="    ")
     if explain:
         yield Row(_why(hit), "note", indent="    ")

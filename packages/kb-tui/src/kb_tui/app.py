@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -15,12 +16,14 @@ from typing import Any, ClassVar
 from textual import events, on
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.logging import TextualHandler
 from textual.screen import Screen
 from textual.widgets import Input
 
 from kb_app import KnowledgeBase
-from kb_app.editors import open_command
+from kb_app.editors import FilePlace, open_command, way_out
 from kb_core.errors import IoError, KbError
 from kb_core.ingest import IngestReport
 from kb_tui._keys import PANES
@@ -28,6 +31,7 @@ from kb_tui._pane import GoTo, InspectTarget, Pane, Shared
 from kb_tui._runner import IngestRunner, SourceFollower, brief_outcome, outcome, summary
 from kb_tui._terminal import (
     OpenPlace,
+    ReadingOn,
     check_terminal,
     forget_exported_size,
     leave_on_signals,
@@ -66,7 +70,8 @@ class KbTui(App[None]):
     TITLE = "kebab"
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "interrupt", show=False, priority=True, system=True)
+        Binding("ctrl+c", "interrupt", show=False, priority=True, system=True),
+        Binding("ctrl+z", "suspend_process", show=False, priority=True, system=True),
     ]
     # All at once: a sheet that comes with a screen has every other one parsed again.
     CSS_PATH: ClassVar[list[str | PurePath]] = [f"screens/{name}.tcss" for name in PANES]
@@ -168,6 +173,11 @@ class KbTui(App[None]):
         pane.changed()
         self._draw_job(pane)
 
+    def get_driver_class(self) -> type[Driver]:
+        """Return what reads keys and draws."""
+        driver = super().get_driver_class()
+        return ReadingOn if driver is LinuxDriver else driver
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """Yield what the palette offers: panes, what the pane can do, themes, quit."""
         for name in self._panes:
@@ -244,16 +254,22 @@ class KbTui(App[None]):
         """Give the terminal away until the editor ends; then everything is drawn anew."""
         try:
             command = open_command(event.place, os.environ)
+            name = PurePath(command[0]).name
             if needs_terminal(event.place, os.environ):
                 code = self._edit(command)
                 self.refresh(layout=True)
-                ended = f", which ended with {code}" if code else ""
-                self.pane.state(f"back from {command[0]}{ended}")
+                self.pane.state(f"back from {name}{_ended(code)}")
             else:
-                run_beside(command)
-                self.pane.state(f"opened with {command[0]}")
+                run_beside(command, partial(self._viewer_failed, event.place, name))
+                self.pane.state(f"opened with {name}")
         except KbError as error:
             self.push_screen(ErrorPopup(error))
+
+    def _viewer_failed(self, place: FilePlace, name: str, code: int) -> None:
+        """Called on a thread, of a viewer that ended at once."""
+        failure = IoError(f"{name!r} opened nothing: it ended with {code}", hint=way_out(place))
+        with suppress(RuntimeError):  # the application is gone already
+            self.call_later(self.push_screen, ErrorPopup(failure))
 
     def _edit(self, command: list[str]) -> int:
         """Run an editor in the terminal, and take the terminal back however that ends."""
@@ -303,6 +319,13 @@ class KbTui(App[None]):
         """Leave without a word: the ingest ends at its next event, whole documents stay."""
         self.runner.abandon()
         self.exit()
+
+
+def _ended(code: int) -> str:
+    if code < 0:
+        with suppress(ValueError):
+            return f", which {signal.Signals(-code).name} ended"
+    return f", which ended with {code}" if code else ""
 
 
 async def _has_taken(field: Input) -> None:

@@ -7,6 +7,10 @@ Names and texts come from documents, which anyone may have written, so nothing o
 reaches a terminal that it would obey or a person would not see: a control character in
 a file name must not move a cursor, nor a mark turn the line around. ``is_hidden`` is the
 one rule for that; ``printable`` and ``visible`` are two ways to draw what it finds.
+
+Terminals differ in how many cells a picture has that several characters make: a heart with the
+selector of its coloured form, a hand with a colour of skin, a family of joined people. In
+places of a fixed width there are the characters alone, which all of them draw alike.
 """
 
 from __future__ import annotations
@@ -14,12 +18,16 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
+
+from kb_core.values import lazy_pattern
 
 __all__ = [
     "DOUBTFUL",
     "DOUBTFUL_BY_WORDS",
     "NO_ANSWER",
     "PER_DOC",
+    "UNSTEADY",
     "as_given",
     "brief_duration",
     "bytes_text",
@@ -38,6 +46,11 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Controls, formatting, halves of surrogates, private use, breaks of lines and paragraphs."""
 _JOINERS = frozenset("\u200c\u200d")
 """Formatting that emoji and several scripts are written with."""
+UNSTEADY: Final = lazy_pattern("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|\u200d(?![^\\W\\d_])")
+"""What makes one picture of several characters: selectors, colours of skin, joiners.
+
+A joiner before a letter is of a script that is written with it.
+"""
 _TAB = 4
 _DELETE = 0x7F
 _PICTURES = 0x2400
@@ -85,9 +98,10 @@ def printable(text: str, *, keep: str = "") -> str:
 def visible(text: str, *, keep: str = "") -> str:
     """Return *text* with what is hidden as a picture of one cell, and tabs as spaces.
 
-    For places of a fixed width; *keep* stays.
+    For places of a fixed width; *keep* stays, and what is ``UNSTEADY`` goes.
     """
-    return _drawn(text.expandtabs(_TAB), keep, _picture)
+    steady = text if text.isascii() else UNSTEADY.sub("", text)
+    return _drawn(steady.expandtabs(_TAB), keep, _picture)
 
 
 def as_given(value: object) -> str:

@@ -16,6 +16,7 @@ from kb_core.search import SearchFilters
 from kb_tui._filters import Filtered, FilterPopup, facets_of, parse_filter
 from kb_tui._keys import LIBRARY, Key, bindings
 from kb_tui._pane import InspectTarget, Pane, Reply, Shared, Target
+from kb_tui.popups import Popup
 from kb_tui.widgets.lists import ChoiceList, Column, PagedTable
 
 __all__ = ["LibraryPane"]
@@ -173,7 +174,7 @@ class LibraryPane(Pane):
         elif row.get("doc_id"):
             self.post_message(InspectTarget(Target(row["doc_id"])))
         else:
-            self.state(f"not indexed: {row.get('reason') or row['state']}")
+            self.app.push_screen(Popup("Not indexed", _told_of(row)))
 
     # ---------------------------------------------------------------- what is shown
 
@@ -319,12 +320,25 @@ def _of(shown: int, total: int) -> str:
     return f"{total:,}" if shown == total else f"{shown:,} of {total:,}"
 
 
+def _told_of(row: Mapping[str, Any]) -> str:
+    """Return all that the ledger says of a file that became no document."""
+    changed = local_time(row.get("changed_at") or row.get("indexed_at"))
+    lines = (
+        row["doc_path"],
+        "",
+        f"{row['state']}: {_reason(row)}" if _reason(row) else row["state"],
+        "",
+        f"source {row['source_id']}, {bytes_text(row['size'])}, as of {changed}",
+    )
+    return visible("\n".join(lines), keep="\n")
+
+
 def _about(row: Mapping[str, Any]) -> str:
     """Return what the columns have no room for."""
     if "state" in row:
         changed = local_time(row.get("changed_at") or row.get("indexed_at"))
-        why = " ".join(filter(None, (row.get("reason"), row.get("detail"), row.get("error_code"))))
-        parts = [row["source_id"], row["doc_path"], f"{row['state']} {changed}", why]
+        why = _reason(row)
+        parts = [why, row["source_id"], row["doc_path"], f"{row['state']} {changed}"]
     else:
         kind = " ".join(filter(None, (row["media"], row.get("code_lang") or row["lang"])))
         size = f"{row['byte_len']:,} bytes"

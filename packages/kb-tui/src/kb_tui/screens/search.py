@@ -6,8 +6,7 @@ comes back for an older query, mode, filter or hit is dropped.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,10 +32,11 @@ from kb_tui._filters import (
     counted,
     facets_of,
     parse_filter,
+    tally,
     toggled,
 )
 from kb_tui._keys import SEARCH, Key, bindings
-from kb_tui._pane import HitPane, More, Reply, Shared, next_page
+from kb_tui._pane import Failed, HitPane, More, Reply, Shared, next_page
 from kb_tui._passage import Line, passage, plain
 from kb_tui._rendering import rendered
 from kb_tui._trace import TracePopup
@@ -347,6 +347,13 @@ class SearchPane(HitPane):
         self.state(f"{self._counted_hits} in {found.elapsed_ms:.0f} ms")
         self._tally_facets()
 
+    def failed(self, reply: Failed) -> None:
+        """Show no hits of another query below one that could not be searched for."""
+        if reply.kind is Found:
+            self._next_cursor = None
+            self._show_hits((), f"not searched: {reply.error}")
+            self.count()
+
     def _tally_facets(self) -> None:
         """Count what all candidates are, where there is room to show it."""
         query = self._asked
@@ -406,8 +413,7 @@ class SearchPane(HitPane):
         """Take in what a page says beside its hits."""
         self._next_cursor = found.next_cursor
         self._loads_on = True
-        remarks = "; ".join([*found.degraded, *found.warnings])
-        self.query_one(HitList).border_subtitle = Content(visible(remarks))
+        self.query_one(HitList).remark("; ".join([*found.degraded, *found.warnings]))
         if found.corpus_revision != self.revision:
             self.count()
 
@@ -460,13 +466,13 @@ class SearchPane(HitPane):
         nothing = _NOTHING_TO_READ if self.kb.readonly else nothing
         self._show_hits((), nothing if self._is_empty else _NOTHING_YET)
         self._show_bar([])
-        self.query_one(HitList).border_subtitle = ""
         self.state("ready")
 
     def _show_hits(self, hits: tuple[Hit, ...], note: str, *, keep_choice: bool = False) -> None:
         shown = self.query_one(HitList)
         known = {row for row, number in self._counts("source_breakdown").items() if number}
         shown.border_title = "Hits"
+        shown.remark("")
         shown.names_sources = len(known | {hit.source_id for hit in hits}) > 1
         shown.show(hits, note, query=self._query_text, keep_choice=keep_choice)
         self._show_facets(hits)
@@ -483,14 +489,9 @@ class SearchPane(HitPane):
         """Say what is filtered by, and of what the hits are."""
         parts = [f"filter {self._filter.text}"] if self._filter.text else []
         if hits:
-            parts += [_tally(hit.media for hit in hits)]
-            parts += [_tally(hit.code_lang or hit.lang or "" for hit in hits)]
+            parts += [tally(hit.media for hit in hits)]
+            parts += [tally(hit.code_lang or hit.lang or "" for hit in hits)]
             sources = {hit.source_id for hit in hits}
-            parts += [_tally(hit.source_id for hit in hits)] if len(sources) > 1 else []
+            parts += [tally(hit.source_id for hit in hits)] if len(sources) > 1 else []
         shown = "  │  ".join(filter(None, parts)) or "no filter: f chooses one"
         self.query_one("#facets", Static).update(Content(visible(shown)))
-
-
-def _tally(values: Iterable[str]) -> str:
-    counts = Counter(value for value in values if value)
-    return ", ".join(f"{value} {n}" for value, n in counts.most_common())

@@ -11,12 +11,15 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from kb_app.shown import count, visible
+from kb_app.shown import UNSTEADY, count, visible
 from kb_core import __version__
 from kb_core.media import SearchMode
 from kb_tui._keys import PANES, Typing
 
 __all__ = ["Field", "HintLine", "QueryLine", "StatusBar", "TopLine"]
+
+_NO_CELL = "\u034f"
+"""A mark that no terminal draws, and that has no width."""
 
 
 class TopLine(Horizontal):
@@ -65,7 +68,15 @@ class Field(Input):
     """A line to type in, which draws what a terminal would obey as pictures of one cell.
 
     What was pasted, or taken from a tag or from the name of a folder, stays as it is in ``value``.
+    Several lines that are pasted are one.
     """
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()  # of several lines textual takes the first, and drops the others
+        lines = event.text.splitlines()
+        text = lines[0] if len(lines) == 1 else " ".join(filter(None, map(str.strip, lines)))
+        self.replace(text, *self.selection)
 
     @property
     def _value(self) -> Any:  # noqa: ANN401 - of a library that is textual's, not ours
@@ -79,7 +90,7 @@ class Field(Input):
 
 def _drawn(text: str) -> str:
     # One character for one: textual finds the cursor by its place in the value.
-    return visible(text.replace("\t", " "))
+    return visible(UNSTEADY.sub(_NO_CELL, text).replace("\t", " "))
 
 
 class QueryLine(Horizontal):

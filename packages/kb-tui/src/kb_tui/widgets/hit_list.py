@@ -16,7 +16,7 @@ from kb_app.shown.excerpts import Passage, excerpt
 from kb_app.shown.marks import marks
 from kb_core.citations import CellSpan
 from kb_core.search import Hit
-from kb_tui.widgets.lists import ChoiceList, middle
+from kb_tui.widgets.lists import ChoiceList, fit, middle
 
 __all__ = ["HitList", "place_of", "score_bar"]
 
@@ -27,6 +27,10 @@ _INDENT = "      "
 _LEAST_SAID = 16
 _SIGNS = re.compile(r"\A(?:[-*+>] (?:\[[ xX]\] )?)+|\*\*|`+")
 """Of Markdown; they say nothing on one line."""
+_IN_FULL = " (t: in full)"
+"""The trace of a hit says all that was remarked of its search."""
+_BESIDE_A_REMARK = 4
+"""Cells of the frame, and of spaces, in its line."""
 _LEAST_ABOVE = 12
 """Cells from which on headings above a passage say something."""
 
@@ -47,6 +51,7 @@ class HitList(ChoiceList):
         super().__init__(id=id)
         self._hits: tuple[Hit, ...] = ()
         self._query = ""
+        self._remark = ""
         self.names_sources = False
         """Whether each hit says its source: where there is one, that says nothing."""
 
@@ -84,12 +89,24 @@ class HitList(ChoiceList):
         self.replace_rows(len(self._hits), chosen=None)
         self._tell_end()
 
+    def remark(self, text: str) -> None:
+        """Say *text* below the hits; where it has no room, what says all of it, too."""
+        self._remark = visible(text)
+        self._show_remark()
+
+    def _show_remark(self) -> None:
+        said, room = self._remark, self.size.width - _BESIDE_A_REMARK
+        if self._hits and Content(said).cell_length > room > len(_IN_FULL):
+            said = fit(said, room - len(_IN_FULL)) + _IN_FULL
+        self.border_subtitle = Content(said)
+
     def on_resize(self, event: events.Resize) -> None:
         """Give each hit the lines that there is room for."""
         lines = self.LINES if event.size.height >= _ROOMY else self.LINES - 1
         if lines != self.lines_each:
             self.lines_each = lines
             self.replace_rows(len(self._hits), self._note, chosen=None)
+        self._show_remark()
         self._tell_end()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -125,9 +125,10 @@ class Preview(ScrollView):
             ranges = marks(line.text, self._query) if line.inside else []
             if line.inside and chunk_row is None:
                 chunk_row = len(self._rows)
+            rows = self._wrapped(line, ranges, digits)
             if ranges and match_row is None:
-                match_row = len(self._rows)
-            self._rows += self._wrapped(line, ranges, digits)
+                match_row = len(self._rows) + _row_of(ranges[0][0], line.text, rows)
+            self._rows += rows
         self.virtual_size = Size(0, len(self._rows))
         self.refresh()
         best = next(row for row in (match_row, chunk_row, 0) if row is not None)
@@ -161,3 +162,14 @@ class Preview(ScrollView):
             Content.styled(blank if at else gutter, style) + row
             for at, row in enumerate(text.wrap(room) or [text])
         ]
+
+
+def _row_of(at: int, text: str, rows: Sequence[Content]) -> int:
+    """Return which of the *rows* that a line was wrapped into has its character *at*."""
+    end = 0
+    for number, row in enumerate(rows):
+        said = row.plain.partition(f" {_INSIDE} ")[2].strip()
+        end = text.find(said, end) + len(said)
+        if end > at:
+            return number
+    return 0
