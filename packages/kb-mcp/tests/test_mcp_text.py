@@ -263,6 +263,22 @@ async def test_errors_are_words_with_the_way_out() -> None:
     assert await told(kb, "schema", {"max_tokens": 3}) == (
         "error invalid_input: max_tokens 3 is less than 100"
     )
+    assert await told(kb, "fetch", {"path": "no.md"}) == (
+        "error doc_not_found: no document at 'no.md'\n"
+        "→ a path is relative to its source; list_docs shows the paths of all"
+    )
+
+
+async def test_one_place_is_taken_for_several() -> None:
+    kb = knowledge_base(document("a.md", "one\ntwo\n"))
+
+    listed = await told(kb, "fetch", {"places": ["a.md:2"]})
+
+    assert listed == "a.md:2-2 of 2\n2 two"
+    assert await told(kb, "fetch", {"places": "a.md:2"}) == listed
+    assert await told(kb, "cite_verify", {"citations": "a.md#L2"}) == await told(
+        kb, "cite_verify", {"citations": ["a.md#L2"]}
+    )
 
 
 # ------------------------------------------------------------------ passages

@@ -33,6 +33,7 @@ __all__ = [
 
 MAX_PATTERN = 1_000
 """Characters of a pattern."""
+_AS_IT_IS = "for the character, or look for fixed text"
 _MAX_DEPTH = 50
 _MAX_REPEAT = 1_000
 WORD = r"\pL\pM\pN\p{Pc}"
@@ -187,7 +188,7 @@ class _Parser:
             self._at += 1
         inner = self._alternatives(head)
         if self._peek() != ")":
-            raise self._wrong("has a ( that nothing closes", "write \\( for the character, or -F")
+            raise self._wrong("has a ( that nothing closes", f"write \\( {_AS_IT_IS}")
         self._at += 1
         self._depth -= 1
         return inner
@@ -195,7 +196,7 @@ class _Parser:
     def _escape(self) -> list[Node]:  # noqa: C901 - one per kind of escape
         letter = self._text[self._at + 1 : self._at + 2]
         if not letter:
-            raise self._wrong("ends with a backslash", "write \\\\ for the character, or -F")
+            raise self._wrong("ends with a backslash", f"write \\\\ {_AS_IT_IS}")
         if letter == "Q":
             end = self._text.find("\\E", self._at)
             quoted = self._text[self._at + 2 : None if end < 0 else end]

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 import mcp_types as types
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from kb_app.wire_models import (
     FilteredInput,
@@ -64,6 +64,11 @@ _OPTIONAL = {
 }
 
 
+def _listed(value: Any) -> Any:  # noqa: ANN401 - what a model sent
+    """Return one place as a list of it."""
+    return [value] if isinstance(value, str | Mapping) and value else value
+
+
 class FetchInput(Input):
     """Which text: by place, or by ``kind``, each of which has parameters of its own."""
 
@@ -88,6 +93,7 @@ class FetchInput(Input):
     chunk: Text = Field(default=None, description="A chunk_id.")
     places: Annotated[
         list[Any],
+        BeforeValidator(_listed),
         WithJsonSchema(
             {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}}
         ),
@@ -218,7 +224,7 @@ def _any_of(name: str, *others: str) -> dict[str, Any]:
 
 def _tell_fetch(call: Call) -> str:
     given = call.arguments
-    places = given.get("places")
+    places = _listed(given.get("places"))
     places = places if isinstance(places, list) else []
     many = len(places)
     if many and given.get("outline"):
@@ -387,6 +393,7 @@ class VerifyInput(Input):
 
     citations: Annotated[
         list[Any],
+        BeforeValidator(_listed),
         WithJsonSchema(
             {
                 "type": "array",
