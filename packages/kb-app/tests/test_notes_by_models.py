@@ -66,6 +66,22 @@ def test_a_note_is_a_file_of_its_source_that_says_who_wrote_it_and_from_what(
     }
 
 
+@pytest.mark.parametrize("folder", ["from-models", ""])
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_nothing_is_no_note_whatever_is_said_of_it(
+    config: Config, tmp_path: Path, text: str, folder: str
+) -> None:
+    """Its front matter made a file, and a document, of an empty text."""
+    notes_dir = str(tmp_path / "notes" / folder) if folder else ""
+    with (
+        open_here(replace(config, mcp=Mcp(notes_dir=notes_dir))) as kb,
+        pytest.raises(InvalidInput, match="the text is empty"),
+    ):
+        hand_in(kb, text, written_by="model 1")
+
+    assert not [*(tmp_path / "notes").rglob("*.md")]
+
+
 def test_a_note_of_the_same_title_is_another_file_and_no_link_is_followed(
     config: Config, tmp_path: Path
 ) -> None:

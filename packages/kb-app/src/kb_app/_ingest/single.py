@@ -30,6 +30,7 @@ from kb_app._ingest.added.offer import (
     HandedText,
     Offer,
     check_file,
+    check_text,
     from_file,
     from_text,
     key_of_file,
@@ -142,6 +143,7 @@ def add_text_by_model(
 
     Raises ``ConfigInvalid`` for a folder whose files no source takes.
     """
+    check_text(given)  # before what is said of it makes a text of nothing
     if not config.mcp.notes_dir:
         yield from _add_text(config, with_provenance(given), now_ns, open_run)
         return

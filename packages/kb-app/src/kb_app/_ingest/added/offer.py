@@ -38,6 +38,7 @@ __all__ = [
     "HandedText",
     "Offer",
     "check_file",
+    "check_text",
     "checked_title",
     "from_file",
     "from_text",
@@ -135,8 +136,7 @@ def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
     if given.media not in _GIVEN:
         known = ", ".join(_GIVEN)
         raise _invalid("media", given.media, f"media {given.media!r} is not one of {known}")
-    if not given.text or given.text.isspace():
-        raise _invalid("text", "", "the text is empty", hint="hand in the text of the document")
+    check_text(given)
     kind = Kind(Media(given.media))
     data = _utf8(given.text, "text")
     file = _source_file(nfc(key), kind, len(data), now_ns)
@@ -147,6 +147,12 @@ def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
         return Offer(file=file, refused=verdict)
     asset = asset_name(data, kind.media, TrustLevel(given.trust))
     return Offer(file=file, data=data, asset=asset, title=nfc(title))
+
+
+def check_text(given: HandedText) -> None:
+    """Raise ``InvalidInput`` where there is nothing to keep."""
+    if not given.text or given.text.isspace():
+        raise _invalid("text", "", "the text is empty", hint="hand in the text of the document")
 
 
 def checked_title(given: HandedText) -> str:
