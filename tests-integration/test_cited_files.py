@@ -147,6 +147,7 @@ def test_a_citation_is_verified_as_answers_to_models_print_it(world: World) -> N
         world.verify(f"{hit['doc_path']}:{first}-{last}", source="code")[0]["status"] == "unchanged"
     )
     assert world.story("nothing.md:3") == ["gone"]
+    assert world.story("C# of old.md:3") == ["gone"], "its name is no place in a file called C"
 
 
 @pytest.mark.parametrize("path", ["nothing.md", "../notes/port.md", "/etc/passwd", "port.md/x"])

@@ -17,7 +17,7 @@ from mcp import Client
 from kb_app.shown import count, is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
-from kb_core.citations import PageSpan, stored_span
+from kb_core.citations import LineSpan, PageSpan, stored_span
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
@@ -824,6 +824,44 @@ async def test_passages_of_a_page_are_one_and_what_leads_there_is_what_is_printe
     assert lines == ["  Otters swim.", "", "  Beavers build."]
     for as_printed in ("zoo.pdf, page 7", "zoo.pdf p. 7", "zoo.pdf page=7"):
         assert await told(kb, "fetch", {"places": [as_printed]}) == fetched
+
+
+@pytest.mark.parametrize("kind", ["notebook", "html"])
+async def test_lines_of_a_file_are_no_numbers_of_a_text_that_has_others(kind: str) -> None:
+    """A model cited lines of the text, which the file does not have: they were *gone*."""
+    text = "Otters\nswim far.\nBeavers build.\n"
+    made = document("zoo.ipynb", text, media=kind)
+    place = stored_span(LineSpan(40, 80))
+    kb = knowledge_base(
+        replace(made, chunks=tuple(replace(chunk, span=place) for chunk in made.chunks))
+    )
+
+    found = await told(kb, "search", {"query": "otters swim", "mode": "lexical"})
+    lines = await told(kb, "grep", {"pattern": "swim"})
+    fetched = await told(kb, "fetch", {"places": ["zoo.ipynb#L40-L80"]})
+
+    shown = "  Otters\n  swim far.\n  Beavers build."
+    assert re.search(rf"^zoo\.ipynb#L40-L80 · .*\n{shown}$", found, re.MULTILINE)
+    assert lines.endswith("\nzoo.ipynb\n  #L40-L80: swim far.")
+    assert fetched.startswith("zoo.ipynb#L40-L80 · ")
+    assert fetched.endswith(f"\n{shown}")
+
+
+@pytest.mark.parametrize(
+    "path", ["two  spaces.md", " led.md", "a\nb.md", "a\x1b[31mb.md", "C# x.md"]
+)
+async def test_a_path_is_printed_as_it_can_be_asked_for(path: str) -> None:
+    kb = knowledge_base(document(path, "An otter.\n"))
+    found = await told(kb, "search", {"query": "otter", "mode": "lexical"})
+
+    printed = found.split("\n")[1]
+    assert printed.endswith(":1 of 1")
+    place = printed.removesuffix(" of 1")
+
+    assert (await told(kb, "fetch", {"places": [place]})).endswith("\n1 An otter.")
+    (row,) = (await told(kb, "list_docs", {})).split("\n")[2:]
+    name = row.removeprefix("  ").partition(" · ")[0]
+    assert (await told(kb, "fetch", {"path": name})).endswith("\n1 An otter.")
 
 
 async def test_a_mailbox_says_what_is_within_it() -> None:

@@ -119,6 +119,18 @@ def test_a_page_has_no_line_numbers() -> None:
     assert drawn(passage(fetched)) == ["None│above", "None┃own", "None┃text"]
 
 
+def test_lines_of_a_file_are_no_numbers_of_a_text_that_has_others() -> None:
+    """Those of a notebook are lines of its JSON, and not of what its cells say."""
+    own = {
+        **chunk("own\ntext", 0, None),
+        "source_spans": [{"kind": "line", "start": 40, "end": 80}],
+    }
+
+    lines = passage({"chunk": own, "context_before": [], "context_after": []})
+
+    assert drawn(lines) == ["None┃own", "None┃text"]
+
+
 @given(st.text(alphabet="a b\n", max_size=60), st.lists(st.integers(0, 60), min_size=6, max_size=6))
 def test_any_three_ranges_make_ascending_lines(whole: str, ends: list[int]) -> None:
     a, b, c, d, e, f = sorted(min(end, len(whole)) for end in ends)

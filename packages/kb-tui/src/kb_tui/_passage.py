@@ -67,10 +67,17 @@ def _outside(lines: Iterable[Line]) -> list[Line]:
 
 
 def _first(chunk: Chunk) -> int | None:
-    """Return the number of a chunk's first line, if its source has lines."""
+    """Return the number of a chunk's first line, if its lines are those of its source.
+
+    Those of a notebook or of a page of the web are not.
+    """
     for place in chunk["source_spans"]:
-        number = place.get("start", place.get("line_start"))
-        return number if isinstance(number, int) else None
+        first = place.get("start", place.get("line_start"))
+        if not isinstance(first, int):
+            return None
+        breaks = {chunk["text"].count("\n"), chunk["text"].rstrip("\n").count("\n")}
+        last = place.get("end", place.get("line_end"))
+        return first if last is None or last - first in breaks else None
     return None
 
 

@@ -59,7 +59,7 @@ Item: TypeAlias = "str | Mapping[str, Any]"
 """A URI, or an object of the wire that is, has, or lists citations."""
 
 _HASH = re.compile(r"[0-9a-f]{16}", re.ASCII)
-_AT_LINES = re.compile(r"([^#]+):([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?")
+_AT_LINES = re.compile(r"(.+):([1-9][0-9]{0,8})(?:-([1-9][0-9]{0,8}))?", re.DOTALL)
 """A citation as answers to models print it: ``notes/a.md:12-34``."""
 _LISTS = ("hits", "citations")
 
@@ -121,8 +121,12 @@ def _one(citation: Mapping[str, Any], source: str | None, number: int) -> Cited:
 
 def _place(uri: str) -> Citation:
     at = _AT_LINES.fullmatch(uri)
-    if at is None:
-        return parse_citation(uri)
+    if at is None or "#" in uri:
+        try:
+            return parse_citation(uri)
+        except InvalidInput:
+            if at is None:  # else a file whose name has the sign in it, as C#.md
+                raise
     first, last = int(at[2]), int(at[3] or at[2])
     if last < first:
         raise InvalidInput(

@@ -67,6 +67,11 @@ _AT_LINE = re.compile(
 """What ends in a line; a name may have line ends."""
 _AT_PAGE = re.compile(r"(?P<path>.+?)(?:,? page |,? p\. ?|[ :,]page=)(?P<page>\d{1,6})", re.DOTALL)
 """What ends in a page, as people write it, and as hits are shown."""
+_ESCAPE = re.compile(
+    r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U(000[0-9a-f]{5}|0010[0-9a-f]{4})|\\[nrt]"
+)
+"""How a hidden character of a name is shown."""
+_NAMED_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _Lines: TypeAlias = tuple[int, int]
 """The first and the last, as somebody typed them."""
 _LISTED = 5
@@ -312,7 +317,18 @@ def _by_id(snapshot: IndexSnapshot, text: str, field: str) -> Named | None:
 
 
 def _readings(text: str) -> Iterator[tuple[str, Span | _Lines | None]]:
-    """Yield the ways to read a text: as a path, and as a place in one."""
+    """Yield the ways to read a text: as a path, and as a place in one, as they are shown, too."""
+    yield from _read(text)
+    if (meant := _ESCAPE.sub(_unescaped, text)) != text:
+        yield from _read(meant)
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2] or escape[3]
+    return chr(int(code, 16)) if code else _NAMED_ESCAPES[escape[0][1]]
+
+
+def _read(text: str) -> Iterator[tuple[str, Span | _Lines | None]]:
     spelled = unquote(text.removeprefix("file://")) if text.startswith("file://") else text
     yield spelled, None
     if "#" in text:

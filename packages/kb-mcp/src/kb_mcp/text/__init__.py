@@ -94,15 +94,21 @@ def tokens_of(text: str) -> int:
 
 def short(text: str, limit: int = _LONGEST) -> str:
     """Return a name or a heading on one line, cut in the middle where it is too long."""
-    line = flat(text)
-    if len(line) <= limit:
-        return line
-    return f"{line[: limit // 3]}…{line[-(limit - limit // 3 - 1) :]}"
+    return _within(flat(text), limit)
 
 
 def named(path: str) -> str:
-    """Return a path as it can be asked for: whole, but where it is longer than any should be."""
-    return short(path, LONGEST_PATH)
+    """Return a path as it can be asked for: whole, but where it is longer than any should be.
+
+    Spaces are as many as there are; what is hidden is an escape, which is read where it is asked.
+    """
+    return _within(printable(path), LONGEST_PATH)
+
+
+def _within(line: str, limit: int) -> str:
+    if len(line) <= limit:
+        return line
+    return f"{line[: limit // 3]}…{line[-(limit - limit // 3 - 1) :]}"
 
 
 def joined(*parts: str) -> str:

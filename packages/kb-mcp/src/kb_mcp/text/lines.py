@@ -280,7 +280,8 @@ def _rows(lines: Sequence[_Json]) -> Iterator[str]:
     same: dict[str, list[str]] = {}
     for line in lines:
         text, place = line["shown"], line.get("uri", "").rpartition("#")[2]
-        by_lines = not place or place.startswith("L")
+        # Of a notebook or a page of the web, the line of its text is none of the file.
+        by_lines = place in {"", f"L{line['line']}"}
         at = str(line["line"]) if by_lines else f"{INDENT}#{short(place)}"
         if is_bare:
             at += f"-{line['unit_end']}" if by_lines and "unit_end" in line else ""

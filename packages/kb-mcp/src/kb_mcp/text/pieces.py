@@ -70,7 +70,9 @@ class Piece:
         passage, place = hit["passage"], hit["citation"]
         text = passage["text"].rstrip()
         start = passage["start"]
-        first = place.get("line_start", place.get("start"))
+        # Of a notebook or a page of the web, lines are those of the file, not of its text.
+        has_lines = passage.get("lines") is not None
+        first = place.get("line_start", place.get("start")) if has_lines else None
         return cls(hits=(hit,), text=text, start=start, end=start + len(text), first=first)
 
     @property

@@ -245,11 +245,15 @@ def _lines(found: _Json, first: int) -> list[str]:
 
 def _as_hit(chunk: _Json, found: _Json) -> _Json:
     place = chunk["source_spans"][0]
+    cited = place.get("line_start", place.get("start")), place.get("line_end", place.get("end"))
+    has_lines = place["kind"] in {"line", "code"} and cited[1] - cited[0] == chunk["text"].count(
+        "\n"
+    )
     return {
         "passage": {
             "text": chunk["text"],
             "start": chunk["char_start"],
-            **({"lines": 0} if place["kind"] in {"line", "code"} else {}),
+            **({"lines": 0} if has_lines else {}),
         },
         "citation": place,
         "media": Media.CODE.value if place["kind"] == "code" else "",
