@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -64,6 +66,35 @@ def test_a_note_is_a_file_of_its_source_that_says_who_wrote_it_and_from_what(
         "based_on": ["a.md:1-2", "b.md#L3"],
         "trust_level": "generated",
     }
+
+
+class _Asked(Event):
+    """Tells when somebody looks whether to stop."""
+
+    def __init__(self, told: Event) -> None:
+        super().__init__()
+        self._told = told
+
+    def is_set(self) -> bool:
+        self._told.set()
+        return super().is_set()
+
+
+def test_texts_that_are_handed_in_at_once_wait_for_one_another(config: Config) -> None:
+    """Of twenty, fifteen were refused since *another kebab* was writing, and lost."""
+    waits = Event()
+    config = replace(config, storage=replace(config.storage, lock_wait_secs=0.0))
+    with open_here(config) as kb, ThreadPoolExecutor() as pool:
+        first = kb.ingest_text_by_model(TEXT, title="First")
+        next(first)
+        second = pool.submit(hand_in, kb, title="Second", stop=_Asked(waits))
+        second.add_done_callback(lambda _: waits.set())
+        assert waits.wait(120)
+        assert not second.done()
+        for _ in first:
+            pass
+
+        assert [item.doc_path for item in second.result(120)] == ["from-models/second.md"]
 
 
 @pytest.mark.parametrize("folder", ["from-models", ""])

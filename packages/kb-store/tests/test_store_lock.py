@@ -121,8 +121,9 @@ def test_one_process_can_hold_it_once_only(tmp_path: Path) -> None:
     path = tmp_path / "writer.lock"
     first = WriterLock(path).acquire()
 
-    with pytest.raises(StoreBusy):
+    with pytest.raises(StoreBusy, match="this process is writing already, since 20") as caught:
         WriterLock(path).acquire()
+    assert caught.value.hint == "wait until it is done", "nobody is to stop it"
 
     first.release()
     first.release()

@@ -181,6 +181,12 @@ def _read_holder(descriptor: int) -> dict[str, Any]:
 def _busy(holder: dict[str, Any]) -> StoreBusy:
     who = f"process {holder['pid']} on {holder.get('host')}" if "pid" in holder else "a process"
     since = f", since {holder['started']}" if "started" in holder else ""
+    if (holder.get("pid"), holder.get("host")) == (os.getpid(), socket.gethostname()):
+        return StoreBusy(
+            f"this process is writing already{since}",
+            hint="wait until it is done",
+            details=holder,
+        )
     return StoreBusy(
         f"another kebab is writing: {who}{since}",
         hint="wait until it is done, or stop it",

@@ -14,7 +14,8 @@ import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from threading import Event
+from pathlib import Path
+from threading import Event, Lock
 from typing import Any
 
 from kb_app._costly import sweep
@@ -285,12 +286,38 @@ def _guesses(plan: Plan) -> list[IngestItem]:
     return items
 
 
+@contextmanager
 def open_run_for_one(
     config: Config, parts: Parts, *, embed: bool, stop: Event | None
-) -> AbstractContextManager[Run]:
-    """Open a run for a document that somebody names, and so wants tried again."""
+) -> Generator[Run]:
+    """Open a run for a document that somebody names, and so wants tried again.
+
+    Those of this process wait for one another, until *stop*: a model hands in several at once,
+    and none is to be lost because the others take longer than another process is waited for.
+    """
+    stop = stop or Event()
     options = _with_configured(config, IngestOptions(embed=embed, retry_failed=True))
-    return open_run(config, options, parts, stop or Event())
+    with _turn(config.storage.data_dir, stop), open_run(config, options, parts, stop) as run:
+        yield run
+
+
+_LOOK_S = 0.1
+"""How often who waits for its turn looks whether it is to stop."""
+_turns: dict[Path, Lock] = {}
+"""Of each data directory, who of this process adds a document to it."""
+
+
+@contextmanager
+def _turn(data_dir: Path, stop: Event) -> Generator[None]:
+    lock = _turns.setdefault(data_dir, Lock())
+    has_turn = lock.acquire(blocking=False)
+    while not (has_turn or stop.is_set()):
+        has_turn = lock.acquire(timeout=_LOOK_S)
+    try:
+        yield
+    finally:
+        if has_turn:
+            lock.release()
 
 
 @contextmanager
