@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from threading import Event
 
+import pytest
+
 from kb_core.answers import AskQuery
 from kb_tui.testing import TuiKnowledgeBase, app_of, idle, on_screen, until
+from kb_tui.widgets.lines import Lines, Row
 
 
 async def test_questions_of_one_conversation_go_on_with_it() -> None:
@@ -125,3 +128,27 @@ async def test_read_only_a_question_is_no_turn() -> None:
 
     assert ("answer", AskQuery(text="why")) in kb.asked
     assert "is not kept" in state
+
+
+async def test_what_is_shown_already_is_not_laid_out_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that is written comes in hundreds of pieces, below a conversation of hours."""
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await idle(pilot)
+        await pilot.press("escape", "3")
+        await idle(pilot)
+        lines = app.screen.query_one(Lines)
+        rows = [Row(f"otter {n}", "quote", query="otter") for n in range(50)]
+        lines.show(rows)
+        looked_at: list[str] = []
+
+        def marks(text: str, _query: str) -> list[tuple[int, int]]:
+            looked_at.append(text)
+            return []
+
+        monkeypatch.setattr("kb_tui.widgets.lines.marks", marks)
+        lines.show([*rows, Row("one more otter", "quote", query="otter")])
+        assert looked_at == ["one more otter"]
+
+        await pilot.resize_terminal(60, 24)
+        await until(pilot, lambda: len(looked_at) > len(rows))

@@ -62,6 +62,10 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
         self._anchor: int | None = None
         self._drawn: list[Content] = []
         self._tops: list[int] = []
+        self._wraps: dict[Row, list[Content]] = {}
+        """The rows that are shown, as they were wrapped: most stay when some come in."""
+        self._wrapped_for: tuple[int, str] = (0, "")
+        """The width and the colours that they were wrapped for."""
 
     @cached_property
     def ink(self) -> Inks:
@@ -115,11 +119,15 @@ class Lines(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
+        before = self._wraps if self._wrapped_for == (width, self.app.theme) else {}
+        self._wraps, self._wrapped_for = {}, (width, self.app.theme)
         self._drawn, self._tops, top = [], [], None
         for number, row in enumerate(self._rows):
             top = len(self._drawn) if number == self._anchor else top
             self._tops.append(len(self._drawn))
-            self._drawn += self._wrapped(row, width)
+            lines = self._wraps.get(row) or before.get(row) or self._wrapped(row, width)
+            self._wraps[row] = lines
+            self._drawn += lines
         self.virtual_size = Size(0, len(self._drawn))
         self.refresh()
         if self.follow and top is not None:
