@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app.shown import (
-    UNSTEADY,
     brief_duration,
     bytes_text,
     count,
@@ -20,6 +19,7 @@ from kb_app.shown import (
     local_time,
     moment,
     printable,
+    steady,
     visible,
 )
 from kb_app.shown.trace import TraceRow, listings
@@ -46,7 +46,7 @@ def test_both_drawings_hide_the_same_of_all_of_unicode() -> None:
     """But for what makes one picture of several, whose width terminals differ in."""
     kept = kept_by(printable)
 
-    assert UNSTEADY.sub("", kept) == UNSTEADY.sub("", kept_by(visible))
+    assert steady(kept) == steady(kept_by(visible))
     assert len(kept) + len(HIDDEN) == sys.maxunicode + 1
 
 

@@ -18,16 +18,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
-
-from kb_core.values import lazy_pattern
 
 __all__ = [
     "DOUBTFUL",
     "DOUBTFUL_BY_WORDS",
     "NO_ANSWER",
     "PER_DOC",
-    "UNSTEADY",
     "as_given",
     "brief_duration",
     "bytes_text",
@@ -39,6 +35,7 @@ __all__ = [
     "local_time",
     "moment",
     "printable",
+    "steady",
     "visible",
 ]
 
@@ -46,11 +43,9 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Controls, formatting, halves of surrogates, private use, breaks of lines and paragraphs."""
 _JOINERS = frozenset("\u200c\u200d")
 """Formatting that emoji and several scripts are written with."""
-UNSTEADY: Final = lazy_pattern("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|\u200d(?![^\\W\\d_])")
-"""What makes one picture of several characters: selectors, colours of skin, joiners.
-
-A joiner before a letter is of a script that is written with it.
-"""
+_JOINER = "\u200d"
+_UNSTEADY = frozenset("\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff" + _JOINER)
+"""What makes one picture of several characters: selectors, colours of skin, the joiner."""
 _TAB = 4
 _DELETE = 0x7F
 _PICTURES = 0x2400
@@ -98,10 +93,22 @@ def printable(text: str, *, keep: str = "") -> str:
 def visible(text: str, *, keep: str = "") -> str:
     """Return *text* with what is hidden as a picture of one cell, and tabs as spaces.
 
-    For places of a fixed width; *keep* stays, and what is ``UNSTEADY`` goes.
+    For places of a fixed width; *keep* stays, and pictures are ``steady``.
     """
-    steady = text if text.isascii() else UNSTEADY.sub("", text)
-    return _drawn(steady.expandtabs(_TAB), keep, _picture)
+    return _drawn(steady(text).expandtabs(_TAB), keep, _picture)
+
+
+def steady(text: str, put: str = "") -> str:
+    """Return *text* with *put* for what makes one picture of several characters.
+
+    A joiner before a letter is of a script that is written with it, and stays.
+    """
+    if text.isascii() or _UNSTEADY.isdisjoint(text):
+        return text
+    return "".join(
+        put if c in _UNSTEADY and not (c == _JOINER and after.isalpha()) else c
+        for c, after in zip(text, f"{text[1:]} ", strict=True)
+    )
 
 
 def as_given(value: object) -> str:

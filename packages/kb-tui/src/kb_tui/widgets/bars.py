@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from kb_app.shown import UNSTEADY, count, visible
+from kb_app.shown import count, steady, visible
 from kb_core import __version__
 from kb_core.media import SearchMode
 from kb_tui._keys import PANES, Typing
@@ -90,7 +90,7 @@ class Field(Input):
 
 def _drawn(text: str) -> str:
     # One character for one: textual finds the cursor by its place in the value.
-    return visible(UNSTEADY.sub(_NO_CELL, text).replace("\t", " "))
+    return visible(steady(text, _NO_CELL).replace("\t", " "))
 
 
 class QueryLine(Horizontal):
