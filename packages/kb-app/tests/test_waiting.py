@@ -150,3 +150,16 @@ def test_what_a_model_may_not_add_is_refused_in_the_same_words_there_or_not(
 
     assert len(set(said)) == 1
     assert os.fspath(outside.name) not in said[0]
+
+
+def test_a_folder_is_no_file_to_wait_for_and_the_way_out_is_its_files(
+    config: Config, tmp_path: Path
+) -> None:
+    (tmp_path / "notes/sub").mkdir()
+
+    with open_here(config) as kb:
+        for path in ("sub", "sub/", str(tmp_path / "notes/sub")):
+            with pytest.raises(InvalidInput, match="is a folder") as caught:
+                kb.wait_for_fresh([path])
+            assert (caught.value.details["field"], caught.value.details["value"]) == ("paths", path)
+            assert "name the files in it" in str(caught.value.hint)

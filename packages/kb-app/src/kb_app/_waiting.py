@@ -127,6 +127,12 @@ def _file_named(
     if not meant:
         raise not_allowed(path)
     there = [real for real in meant if Path(real).exists()]
+    if there and Path(there[0]).is_dir():
+        raise InvalidInput(
+            f"{path!r} is a folder, and files are waited for",
+            hint="name the files in it that you wrote, moved or deleted",
+            details={"field": "paths", "value": path},
+        )
     files = [file for real in there[:1] or meant if (file := _file_at(specs, real))]
     if not files:
         raise InvalidInput(
