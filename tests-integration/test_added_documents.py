@@ -409,8 +409,9 @@ def test_41_read_only_mode_refuses(kebab: InstalledKebab, outside: Path) -> None
 def test_a_busy_store_says_who_writes(kebab: InstalledKebab, outside: Path) -> None:
     config = kebab.config.read_text("utf-8")
     kebab.config.write_text(config.replace("[storage]", "[storage]\nlock_wait_secs = 0.2"), "utf-8")
+    another = InstalledKebab(kebab.home)  # a process of its own
     with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now):
-        done = kebab.run("--json", "ingest-file", str(outside), code=2)
+        done = another.run("--json", "ingest-file", str(outside), code=2)
 
     error = json.loads(done.stderr)
     assert error["code"] == "store_busy"

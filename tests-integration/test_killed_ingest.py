@@ -193,15 +193,13 @@ def _listed(kebab: InstalledKebab) -> set[str]:
     return {doc["doc_path"] for doc in kebab.json("list", "docs", "--limit", "1000")["items"]}
 
 
-def test_two_writers_exclude_each_other_with_a_clear_message(kebab: InstalledKebab) -> None:
-    kebab.configure(extra="")
-    kebab.config.write_text(
-        kebab.config.read_text("utf-8").replace("[storage]", "[storage]\nlock_wait_secs = 0.2"),
-        "utf-8",
-    )
-    kebab.write("a.md", "text")
-    with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now):
-        done = kebab.run("ingest", code=2)
+def test_two_writers_exclude_each_other_with_a_clear_message(installed: InstalledKebab) -> None:
+    config = installed.config.read_text("utf-8")
+    waiting = config.replace("[storage]", "[storage]\nlock_wait_secs = 0.2")
+    installed.config.write_text(waiting, "utf-8")
+    installed.write("a.md", "text")
+    with open_session(installed.data_dir, lock_wait_secs=0, clock=utc_now):
+        done = installed.run("ingest", code=2)
 
     assert str(os.getpid()) in done.stderr
     assert "Traceback" not in done.stderr
