@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from kb_core.search import KnownWords, Scored
+from kb_core.values import replace
 from kb_search.fusion import (
     FUSIONS,
     Basis,
@@ -238,6 +239,16 @@ def test_common_words_found_everywhere_are_no_match_either() -> None:
 
     assert fuse("auto", function_words, meaning)[0].chunk_key == 0
     assert fuse("auto", function_words, meaning, basis=doubt(30.0))[0].chunk_key == 200
+
+
+def test_where_there_are_several_languages_every_word_may_be_known_and_match_by_accident() -> None:
+    function_words = scores(9.0, *(6.0 - rank / 30 for rank in range(99)))
+    meaning = [Scored(200 + rank, 0.9 - rank / 800) for rank in range(100)]
+    known = Basis(known=KnownWords(share=1.0, full_match=30.0))
+
+    assert fuse("auto", function_words, meaning, basis=known)[0].chunk_key == 0
+    mixed = replace(known, of_languages=True)
+    assert fuse("auto", function_words, meaning, basis=mixed)[0].chunk_key == 200
 
 
 @given(rankings(bm25), rankings(cosine), st.lists(st.floats(0.1, 200), min_size=2, max_size=2))

@@ -100,6 +100,10 @@ class IndexSnapshot(Protocol):
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> AbstractSet[int]:
         """Return those chunks that have a vector."""
 
+    def is_of_languages(self, model_key: str, /) -> bool:
+        """Say whether chunks are in several languages, which *vector* compares alike."""
+        ...
+
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
         ...

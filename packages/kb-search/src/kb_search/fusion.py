@@ -128,6 +128,8 @@ class Basis:
     """The share of all chunks that have a vector."""
     without_vector: AbstractSet[int] = frozenset()
     """Those chunks of the lexical ranking that have none."""
+    of_languages: bool = False
+    """Whether chunks are in several languages, which meaning compares alike."""
     parents: Mapping[int, Parent] | None = None
     """The documents of the chunks of both, where a chunk is to count with its document."""
 
@@ -368,7 +370,7 @@ def weight_of_words(
         return 0.5
     if basis.lookup:
         return _LOOKUP_WEIGHT
-    matched = _matched(lexical[0].score, basis.known)
+    matched = _matched(lexical[0].score, basis.known, of_languages=basis.of_languages)
     # A chunk without any of the words is one that the words tell apart from those they found,
     # as far as they could have been found in it. A chunk without a vector is only one not
     # embedded yet.
@@ -379,14 +381,15 @@ def weight_of_words(
     return words / (words + meaning) if words + meaning > 0 else 0.5
 
 
-def _matched(top: float, known: KnownWords | None) -> float:
+def _matched(top: float, known: KnownWords | None, *, of_languages: bool) -> float:
     """Return which share of the question its best match by words makes up.
 
     That a passage holds few of many words is nothing to doubt: questions are wordy. Where
-    nothing in the index holds some of them, the question may be in another language than
-    the answer, and what matches may be an accident.
+    nothing in the index holds some of them, or its passages are in several languages, the
+    question may be in another one than the answer, and what matches may be an accident.
     """
-    if known is None or known.share == 1 or known.full_match <= 0:
+    is_doubtful = known is not None and (known.share < 1 or of_languages)
+    if known is None or not is_doubtful or known.full_match <= 0:
         return 1.0
     return min(1.0, top / known.full_match)
 

@@ -168,6 +168,10 @@ class Snapshot:
         with translate_errors("look for vectors"):
             return set() if vectors is None else vectors.view.known(keys)
 
+    def is_of_languages(self, model_key: str, /) -> bool:
+        """Say whether chunks are in several languages, which ``vector`` compares alike."""
+        return model_key in self._vectors and self._blinders_of(model_key) is not None
+
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
         with translate_errors("count"):

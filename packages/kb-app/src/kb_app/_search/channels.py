@@ -314,6 +314,7 @@ def _basis(
         lookup=may_quote and _is_quotation(snapshot, parsed.text, proposals.lexical),
         known=known,
         without_vector=without,
+        of_languages=bool(proposals.vector) and snapshot.is_of_languages(str(model_key)),
     )
 
 

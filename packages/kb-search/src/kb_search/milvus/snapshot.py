@@ -143,6 +143,10 @@ class Snapshot:
         """Return those chunks that have a vector."""
         return {int(row["chunk_key"]) for row in self._vectors(keys, model_key, ["chunk_key"])}
 
+    def is_of_languages(self, model_key: str, /) -> bool:  # noqa: ARG002 - as another index has it
+        """Say no: the server compares questions as they are."""
+        return False
+
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
         return self._count(self._names.chunks, self._narrowed(where))
