@@ -17,7 +17,6 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from hashlib import blake2b
 from types import MappingProxyType
 
@@ -25,7 +24,7 @@ from kb_app._data_dir import DataDir, making_private_files
 from kb_app._sealed import sealed, unsealed
 from kb_core.disk import disk_errors
 from kb_core.errors import IoError
-from kb_core.values import dataclass
+from kb_core.values import dataclass, field
 
 __all__ = [
     "NOTHING_FORGOTTEN",
@@ -47,6 +46,8 @@ class Forgotten:
 
     secret: bytes = b""
     marks: frozenset[str] = frozenset()
+    reals: dict[str, str] = field(default_factory=dict, compare=False)
+    """Where folders of sources lead to, as far as that was asked."""
 
     def has(self, source_id: str, path: str, root: str = "") -> bool:
         """Say whether the file at *path* of a source was forgotten; *root* is its folder."""
@@ -55,15 +56,12 @@ class Forgotten:
     def marks_of(self, source_id: str, path: str, root: str = "") -> set[str]:
         """Return the marks of a file: of its path in the source and, with *root*, of its place."""
         places = [(source_id, path)]
-        places += [("", os.path.join(_real(root), path))] if root else []  # noqa: PTH118 - no Path
+        if root:
+            real = self.reals.get(root) or self.reals.setdefault(root, os.path.realpath(root))
+            places.append(("", os.path.join(real, path)))  # noqa: PTH118 - no Path
         named = (f"{of}\0{at}".encode("utf-8", "surrogatepass") for of, at in places)
         made = (blake2b(name, key=self.secret, digest_size=_DIGEST_BYTES) for name in named)
         return {each.hexdigest() for each in made}
-
-
-@lru_cache
-def _real(root: str) -> str:
-    return os.path.realpath(root)
 
 
 NOTHING_FORGOTTEN = Forgotten()
