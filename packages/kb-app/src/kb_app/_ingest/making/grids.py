@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from kb_app._ingest.making.glyphs import CELL_GAP, Line, Placed
 
-__all__ = ["in_columns"]
+__all__ = ["placed_in_columns"]
 
 _LEAST_GAP = 0.4
 """So many sizes of type are between two columns at least."""
@@ -26,7 +26,7 @@ _SIGNS = re.compile(r"[$€£¥₩()%\s]*")
 """What belongs to the figure behind it, or before it, however far that is."""
 
 
-def in_columns(rows: Sequence[Line]) -> list[Line]:
+def placed_in_columns(rows: Sequence[Line]) -> list[Line]:
     """Return the rows of a table with each cell in its column, as far as these can be told.
 
     Names of several columns at once may stand above them, and stay as they are.

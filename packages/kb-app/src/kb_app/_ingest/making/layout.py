@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kb_app._ingest.making.glyphs import BULLET, CELL_GAP, Box, Line, hull, is_wide, reads_on
-from kb_app._ingest.making.grids import in_columns
+from kb_app._ingest.making.grids import placed_in_columns
 
 __all__ = ["TextBlock", "blocks_of", "joined"]
 
@@ -113,7 +113,7 @@ def blocks_of(lines: Iterable[Line]) -> list[TextBlock]:
 
 def _block(lines: list[Line]) -> TextBlock:
     kind = _kind(lines)
-    return TextBlock(in_columns(lines) if kind == "table" else lines, kind)
+    return TextBlock(placed_in_columns(lines) if kind == "table" else lines, kind)
 
 
 @dataclass(slots=True)
