@@ -1,8 +1,8 @@
-"""How lists count: ``3``, ``c``, ``C``, ``iii`` and ``III``."""
+"""How lists count: ``3``, ``c``, ``C``, ``iii`` and ``III``; and numbers that a file says."""
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+__all__ = ["counted", "whole"]
 
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
           (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -26,3 +26,8 @@ def _roman(number: int) -> str:
         said += letters * (number // value)
         number %= value
     return said
+
+
+def whole(said: str, usual: int, *, digits: int = 6) -> int:
+    """Return the number that is *said*, in so many *digits* at most, else what is *usual*."""
+    return int(said) if said.isdecimal() and len(said) <= digits else usual

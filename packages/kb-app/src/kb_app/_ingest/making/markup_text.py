@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Headings
-from kb_app._ingest.making.counting import counted
+from kb_app._ingest.making.counting import counted, whole
 from kb_app._ingest.making.formulas import formula_of_page, raised
 from kb_app._ingest.making.markup import (
     BLOCKS,
@@ -217,7 +217,7 @@ def _numbers_of(element: Element) -> str | None:
 
 def _number(element: Element, name: str, usual: int) -> int:
     said = element.attributes.get(name, "").strip()
-    return int(said) if said.isdecimal() and len(said) <= _LONGEST_SPAN else usual
+    return whole(said, usual, digits=_LONGEST_SPAN)
 
 
 class _Columns:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 from kb_app._ingest.making.containers import Element
+from kb_app._ingest.making.counting import whole
 from kb_app._ingest.making.formulas import office_math
 
 __all__ = ["chart_text", "choice", "diagram_text", "number", "paragraphs"]
@@ -73,9 +74,9 @@ def _points(element: Element | None) -> list[str]:
         return []
     found: dict[int, str] = {}
     for point in element.iter("pt"):
-        place = point.get("idx", "")
-        if place.isdecimal() and int(place) < _MOST_POINTS:
-            found[int(place)] = number(point.findtext("v") or "")
+        place = whole(point.get("idx", ""), _MOST_POINTS)
+        if place < _MOST_POINTS:
+            found[place] = number(point.findtext("v") or "")
     if not found:
         return [each.text or "" for each in element.iter("v")]
     return [found.get(place, "") for place in range(max(found) + 1)]

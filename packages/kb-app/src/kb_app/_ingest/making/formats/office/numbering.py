@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kb_app._ingest.making.containers import Element
-from kb_app._ingest.making.counting import counted
+from kb_app._ingest.making.counting import counted, whole
 
 __all__ = ["Counts", "Level", "Numbering"]
 
 _PLACE = re.compile(r"%([1-9])")
 _KINDS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 _NO_NUMBERS = frozenset({"bullet", "none"})
-_LONGEST_TEXT, _LONGEST_NUMBER = 60, 6
+_LONGEST_TEXT = 60
 _LEVELS = 9
 
 
@@ -74,7 +74,7 @@ class Numbering:
         name = element.get("abstractNumId", "")
         levels: dict[int, Level] = {}
         for each in element.findall("lvl"):
-            level = _number(each.get("ilvl", ""), 0)
+            level = whole(each.get("ilvl", ""), 0)
             levels[level] = _level(each)
             if style := _said(each, "pStyle"):
                 self._of_styles[name, style] = level
@@ -85,7 +85,7 @@ class Numbering:
         self._lists[name] = _said(element, "abstractNumId")
         for each in element.findall("lvlOverride"):
             if start := _said(each, "startOverride"):
-                self._starts[name, _number(each.get("ilvl", ""), 0)] = _number(start, 1)
+                self._starts[name, whole(each.get("ilvl", ""), 0)] = whole(start, 1)
 
     def level_of(self, name: str, style: str) -> int:
         """Return the level of a list that a style stands for."""
@@ -104,13 +104,9 @@ def _level(element: Element) -> Level:
     if kind in _NO_NUMBERS:
         return Level()
     as_ = "1" if element.find("isLgl") is not None else _KINDS.get(kind, "1")
-    return Level(_number(_said(element, "start"), 1), as_, _said(element, "lvlText"))
+    return Level(whole(_said(element, "start"), 1), as_, _said(element, "lvlText"))
 
 
 def _said(element: Element, name: str) -> str:
     found = element.find(name)
     return "" if found is None else found.get("val", "")
-
-
-def _number(said: str, usual: int) -> int:
-    return int(said) if said.isdecimal() and len(said) <= _LONGEST_NUMBER else usual

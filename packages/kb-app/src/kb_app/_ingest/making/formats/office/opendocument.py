@@ -14,6 +14,7 @@ from xml.etree.ElementTree import SubElement
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import LOCKED, Element, Package, Refused
+from kb_app._ingest.making.counting import whole
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.embedded import file_within
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, Taller, cell_name
@@ -52,7 +53,7 @@ _MOST_BLANKS = 1_000
 _MOST_ROWS = 5_000
 """A chart of more is a picture of a table that is elsewhere."""
 _FORMULA = "is-formula"
-_MOST_EMPTY = 63
+_LONGEST_COUNT, _MOST_EMPTY = 7, 63
 """As many empty cells beside each other are believed in a text."""
 _META = {"initial-creator": "creator", "creation-date": "created", "date": "modified",
          "title": "title", "subject": "subject", "description": "description",
@@ -232,7 +233,7 @@ def _paragraph(element: Element, depth: int) -> Iterator[Item]:
     item = Item("paragraph", "".join(found.pieces), links=found.links)
     if element.tag == "h":
         item.kind = "heading"
-        item.level = min(int(level), _LEVELS) if level.isdecimal() and level != "0" else 1
+        item.level = min(whole(level, 1), _LEVELS) or 1
     elif depth:
         item.kind, item.level = "list_item", depth
     numbered(item, element.get(LABEL, ""))
@@ -267,8 +268,7 @@ def _said(text: str | None) -> str:
 
 
 def _blank(element: Element) -> str:
-    count = element.get("c", "1")
-    blanks = " " * min(int(count) if count.isdecimal() else 1, _MOST_BLANKS)
+    blanks = " " * min(whole(element.get("c", ""), 1), _MOST_BLANKS)
     return {"tab": "\t", "line-break": "\n"}.get(element.tag, blanks)
 
 
@@ -384,8 +384,7 @@ def _shown(cell: Element, text: str) -> tuple[str, bool]:
 
 
 def _repeated(element: Element, name: str) -> int:
-    times = element.get(name, "1")
-    return max(1, min(int(times), _LAST_ROW)) if times.isdecimal() and len(times) < 8 else 1  # noqa: PLR2004
+    return max(1, min(whole(element.get(name, ""), 1, digits=_LONGEST_COUNT), _LAST_ROW))
 
 
 def _write_slide(page: Element, count: int, draft: Draft, *, is_hidden: bool) -> None:

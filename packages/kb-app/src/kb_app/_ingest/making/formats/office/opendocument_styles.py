@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from kb_app._ingest.making.containers import Element
+from kb_app._ingest.making.counting import whole
 from kb_app._ingest.making.formats.office.numbering import Counts, Level
 
 __all__ = ["LABEL", "RAISED", "mark_styles"]
@@ -19,7 +20,7 @@ LABEL, RAISED = "label-before", "is-raised"
 _TITLE = "Title"
 _ABOVE = re.compile(r"super|[1-9]")
 _LEVEL = re.compile(r"(?:list|outline)-level-style(?:-number)?")
-_LEVELS, _LONGEST = 9, 6
+_LEVELS = 9
 
 
 def mark_styles(root: Element, styles: Element | None) -> None:
@@ -59,14 +60,14 @@ def _levels(style: Element) -> Mapping[int, Level]:
     """Return how the levels of a list count, or those of headings."""
     found: dict[int, Level] = {}
     for each in style:
-        level = _number(each.get("level", ""), 0) - 1
+        level = whole(each.get("level", ""), 0) - 1
         if _LEVEL.fullmatch(each.tag) and 0 <= level <= _LEVELS:
             kind = each.get("num-format", "")
-            first = max(0, level + 1 - _number(each.get("display-levels", ""), 1))
+            first = max(0, level + 1 - whole(each.get("display-levels", ""), 1))
             shown = [at for at in range(first, level) if found.get(at, Level()).text]
             counts = ".".join(f"%{at + 1}" for at in (*shown, level))
             text = f"{each.get('num-prefix', '')}{counts}{each.get('num-suffix', '')}"
-            start = _number(each.get("start-value", ""), 1)
+            start = whole(each.get("start-value", ""), 1)
             found[level] = Level(start, kind or "1", text if kind else "")
     return found
 
@@ -90,7 +91,7 @@ class _Numbers:
                 case "list":
                     self._mark_list(child, self._counts(child), 0)
                 case "h" if child.get("is-list-header") != "true":
-                    level = _number(child.get("outline-level", ""), 1) - 1
+                    level = whole(child.get("outline-level", ""), 1) - 1
                     self._label(child, self._headings, level)
                     self.mark(child)
                 case "tracked-changes":
@@ -119,7 +120,7 @@ class _Numbers:
                     self._mark_list(child, inner if level < _LEVELS else counts, level + 1)
                     continue
                 if is_first and child.tag in {"p", "h"}:
-                    start = _number(item.get("start-value", ""), -1)
+                    start = whole(item.get("start-value", ""), -1)
                     self._label(child, counts, level, start if start >= 0 else None)
                 is_first = False
                 self.mark(child)
@@ -131,7 +132,3 @@ class _Numbers:
 
 def _items(list_: Element) -> Iterator[Element]:
     return (each for each in list_ if each.tag in {"list-item", "list-header"})
-
-
-def _number(said: str, usual: int) -> int:
-    return int(said) if said.isdecimal() and len(said) <= _LONGEST else usual

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from kb_app._ingest.making.containers import Element, Events, Refused, local
+from kb_app._ingest.making.counting import whole
 from kb_app._ingest.making.formats.office.drawings import number, paragraphs
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, Taller, cell_name
 from kb_app._ingest.making.formats.office.moments import Format, format_of
@@ -30,6 +31,7 @@ _MERGED = re.compile(
     rb"mergeCell\s[^<>]{0,200}?ref=[\"']([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})[\"']"
 )
 _MOST_MERGED = 100_000
+_LONGEST_PLACE, _LONGEST_ROW = 9, 7
 
 
 def read_sheets(parts: Parts, book: Book) -> None:
@@ -68,7 +70,7 @@ class _Values:
         """Return what a cell shows, and whether it is a text."""
         match kind:
             case "s":
-                at = int(value) if value.isdecimal() and len(value) < 10 else -1  # noqa: PLR2004
+                at = whole(value, -1, digits=_LONGEST_PLACE)
                 return (self.strings[at] if 0 <= at < len(self.strings) else ""), True
             case "inlineStr" | "str":
                 return value, True
@@ -76,7 +78,7 @@ class _Values:
                 return ("FALSE" if value in {"0", "false"} else "TRUE"), False
             case "e":
                 return value, False
-        at = int(style) if style.isdecimal() else 0
+        at = whole(style, 0, digits=_LONGEST_PLACE)
         as_shown = self.formats[at] if at < len(self.formats) else Format.PLAIN
         return as_shown.shown(value, is_1904=self.is_1904) or number(value), False
 
@@ -142,7 +144,7 @@ class _Sheet(Events):
             self._is_phonetic = True
         elif name == "row":
             given = attributes.get("r", "")
-            row = int(given) if given.isdecimal() and len(given) < 8 else self._row + 1  # noqa: PLR2004
+            row = whole(given, self._row + 1, digits=_LONGEST_ROW)
             # A row that is not below the last one is out of order, and stands where it comes.
             self._row = row if self._row < row <= _LAST_ROW else min(self._row + 1, _LAST_ROW)
             self._column = 0
@@ -222,8 +224,8 @@ def _beside(parts: Parts, sheet: str) -> Iterator[tuple[str, str, str]]:
         authors = [each.text or "" for each in root.iter("author")]
         for comment in root.iter("comment"):
             text = "".join(each.text or "" for each in comment.iter("t")).strip()
-            at = comment.get("authorId", "")
-            author = authors[int(at)] if at.isdecimal() and int(at) < len(authors) else ""
+            at = whole(comment.get("authorId", ""), len(authors), digits=_LONGEST_PLACE)
+            author = authors[at] if at < len(authors) else ""
             shown = text if not author or text.startswith(author) else f"{author}: {text}"
             yield "comment", _cell(comment.get("ref", "")), shown if text else ""
     for relation in parts.relations(sheet).values():

@@ -18,6 +18,7 @@ from itertools import accumulate
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Element
+from kb_app._ingest.making.counting import whole
 from kb_app._ingest.making.formats.office.drawings import chart_text, choice, diagram_text
 from kb_app._ingest.making.formats.office.items import (
     LEVELS,
@@ -280,8 +281,7 @@ def _starts(row: Element, cells: Iterable[Element]) -> list[int]:
 
 def _width(element: Element | None, usual: int) -> int:
     """Return as how many columns wide something is said to be."""
-    said = _value(element)
-    return int(said) if said.isdecimal() and len(said) <= _LONGEST_WIDTH else usual
+    return whole(_value(element), usual, digits=_LONGEST_WIDTH)
 
 
 def _value(element: Element | None) -> str:
@@ -296,8 +296,8 @@ def _level_of(style: Element) -> int:
 
 def _outline(element: Element | None) -> int:
     """Return a level of an outline, counted from 1; 0 for that of the text."""
-    said = _value(element)
-    return int(said) + 1 if said.isdecimal() and int(said) < LEVELS else 0
+    level = whole(_value(element), LEVELS, digits=_LONGEST_COUNT)
+    return level + 1 if level < LEVELS else 0
 
 
 def _take_format(element: Element, into: _Paragraph) -> None:
@@ -312,7 +312,7 @@ def _take_format(element: Element, into: _Paragraph) -> None:
 
 
 def _count(said: str) -> int:
-    return int(said) if said.isdecimal() and len(said) <= _LONGEST_COUNT else 0
+    return whole(said, 0, digits=_LONGEST_COUNT)
 
 
 def _symbol(code: str) -> str:
