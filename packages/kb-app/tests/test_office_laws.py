@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,24 +16,13 @@ from kb_app._media import chunker_for, parser_for
 from kb_app.testing.office_files import archive, docx, pptx, xlsx
 from kb_core.documents import ChunkLimits, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
+from kb_core.testing.fakes import WholeTextCounter
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "office"
 FILES = sorted(SAMPLES.glob("*.*")) if SAMPLES.is_dir() else []
 LIMITS = ChunkLimits(target_tokens=60, overlap_tokens=8, max_tokens=100)
 READING = ReadingLimits(part_mb=20, unpacked_mb=50, cells=100_000)
 REASONS = frozenset(SkipReason)
-
-
-class Words:
-    """Counts words."""
-
-    adds_up = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        return [self.count(text) for text in texts]
 
 
 def parse(data: bytes, name: str) -> ParsedDocument:
@@ -61,7 +49,7 @@ def check(document: ParsedDocument) -> None:
     assert starts == sorted(set(starts))
     assert not starts or (starts[0] == 0 and starts[-1] < len(text))
     covered = [False] * len(text)
-    for chunk in placed_chunks(document, chunker_for("office"), Words(), LIMITS):
+    for chunk in placed_chunks(document, chunker_for("office"), WholeTextCounter(), LIMITS):
         assert chunk.token_count <= LIMITS.max_tokens or chunk.end - chunk.start == 1
         assert (chunk.span is not None) == bool(document.places)
         covered[chunk.start : chunk.end] = [True] * (chunk.end - chunk.start)

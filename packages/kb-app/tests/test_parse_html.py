@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from kb_app._ingest.making.places import placed_chunks
 from kb_app._media import chunker_for, parser_for
 from kb_core.citations import LineSpan
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_core.testing.fakes import WholeTextCounter
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "html"
 LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=4, max_tokens=60)
@@ -21,18 +21,6 @@ PROSE = (
     "The walrus sleeps on the ice, and when it wakes, it dives for mussels, of which it eats "
     "some thousands in one day; nobody knows how it finds them in the dark."
 )
-
-
-class Words:
-    """Counts words."""
-
-    adds_up = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        return [self.count(text) for text in texts]
 
 
 def parse(page: str | bytes, path: str = "page.html") -> ParsedDocument:
@@ -163,7 +151,7 @@ def test_a_chunk_is_cited_by_the_lines_of_the_file_that_hold_it() -> None:
         lines += ["<!-- a comment", "of two lines -->" + words[at + 4]]
     source = "\r\n".join(lines)
     document = parse(source)
-    chunks = list(placed_chunks(document, chunker_for("html"), Words(), LIMITS))
+    chunks = list(placed_chunks(document, chunker_for("html"), WholeTextCounter(), LIMITS))
 
     assert len(chunks) > 5
     for chunk in chunks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,10 @@ from kb_app._ingest.making.places import placed_chunks
 from kb_app._media import chunker_for, parser_for
 from kb_core.citations import CodeSpan
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_core.testing.fakes import WholeTextCounter
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "notebook"
 LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=4, max_tokens=60)
-
-
-class Words:
-    """Counts words."""
-
-    adds_up = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        return [self.count(text) for text in texts]
 
 
 def parse(data: bytes) -> ParsedDocument:
@@ -113,7 +101,7 @@ def test_chunks_hold_everything_and_the_lines_that_they_are_cited_by_hold_them(
     lines = data.decode().split("\n")
     left = [*document.text]
 
-    for chunk in placed_chunks(document, chunker_for("notebook"), Words(), LIMITS):
+    for chunk in placed_chunks(document, chunker_for("notebook"), WholeTextCounter(), LIMITS):
         assert isinstance(chunk.span, CodeSpan)
         cited = "\n".join(lines[chunk.span.start - 1 : chunk.span.end])
         for line in filter(str.strip, document.text[chunk.start : chunk.end].split("\n")):

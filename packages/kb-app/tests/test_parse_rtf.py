@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -13,20 +12,9 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.places import placed_chunks
 from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_core.testing.fakes import WholeTextCounter
 
 LIMITS = ChunkLimits(target_tokens=60, overlap_tokens=8, max_tokens=100)
-
-
-class Words:
-    """Counts words."""
-
-    adds_up = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        return [self.count(text) for text in texts]
 
 
 def parse(data: bytes, name: str = "letter.rtf") -> ParsedDocument:
@@ -41,7 +29,7 @@ def parse(data: bytes, name: str = "letter.rtf") -> ParsedDocument:
         end = block.end
     assert text[end:].strip() == ""
     covered = [letter.isspace() for letter in text]
-    for chunk in placed_chunks(document, chunker_for("office"), Words(), LIMITS):
+    for chunk in placed_chunks(document, chunker_for("office"), WholeTextCounter(), LIMITS):
         assert text[chunk.start : chunk.end].strip()
         covered[chunk.start : chunk.end] = [True] * (chunk.end - chunk.start)
     assert all(covered)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from kb_app._ingest.making.tags import Chapter, Tags
 from kb_app._media import MEDIA, Extra, chunker_for
 from kb_core.citations import TimeSpan
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_core.testing.fakes import WholeTextCounter
 
 soundfile = pytest.importorskip("soundfile")
 pytest.importorskip("ctranslate2")
@@ -38,18 +38,6 @@ TAGGED = comments(
     "CHAPTER001=00:00:00", "CHAPTER001NAME=Loomings",
     "CHAPTER002=00:01:00", "CHAPTER002NAME=The Chase",
 )  # fmt: skip
-
-
-class Words:
-    """Counts words."""
-
-    adds_up = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        return [self.count(text) for text in texts]
 
 
 def file_called(path: str, **options: object) -> SourceFile:
@@ -131,7 +119,7 @@ def test_a_chunk_is_cited_by_the_time_of_what_it_says(parts: list[tuple[int, int
         at += pause + length
     file = file_called("talk.flac")
     document = checked(sound._document(file, Tags(), Transcript(segments, None, at)))
-    chunks = list(placed_chunks(document, chunker_for("audio"), Words(), LIMITS))
+    chunks = list(placed_chunks(document, chunker_for("audio"), WholeTextCounter(), LIMITS))
 
     for chunk in chunks:
         said = document.text[chunk.start : chunk.end]
@@ -151,7 +139,7 @@ def test_no_passage_goes_across_a_long_silence() -> None:
     segments = [Segment(at, at + 1000, f"Word {at}.") for at in (0, 15_000, 40_000, 41_500)]
     tags = Tags(chapters=[Chapter(17_000, "The chase")])
     document = checked(sound._document(file_called("a.flac"), tags, Transcript(segments, None, 1)))
-    chunks = placed_chunks(document, chunker_for("audio"), Words(), LIMITS)
+    chunks = placed_chunks(document, chunker_for("audio"), WholeTextCounter(), LIMITS)
 
     assert [chunk.span for chunk in chunks] == [TimeSpan(0, 16_000), TimeSpan(17_000, 42_500)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,21 +14,10 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.formats import table
 from kb_app._media import chunker_for, parser_for
 from kb_core.documents import ChunkLimits, ParsedDocument, SourceFile
+from kb_core.testing.fakes import WholeTextCounter
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "formats" / "csv"
 LIMITS = ChunkLimits(target_tokens=40, overlap_tokens=0, max_tokens=4_000)
-
-
-class Words:
-    """Counts words."""
-
-    adds_up = False
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def count_many(self, texts: Sequence[str]) -> list[int]:
-        return [self.count(text) for text in texts]
 
 
 def parse(data: bytes, path: str = "table.csv") -> ParsedDocument:
@@ -77,7 +66,7 @@ def test_records_of_several_lines_are_not_cut_while_they_fit() -> None:
     csv.writer(stream, lineterminator="\n").writerows([["id", "text"], *rows])
     document = parse(stream.getvalue().encode())
 
-    chunks = list(chunker_for("csv")(document, Words(), LIMITS))
+    chunks = list(chunker_for("csv")(document, WholeTextCounter(), LIMITS))
 
     assert len(chunks) > 10
     for chunk in chunks:

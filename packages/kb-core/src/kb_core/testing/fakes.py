@@ -31,7 +31,8 @@ from kb_core.testing._memory import (
 from kb_core.testing.documents import NOW
 from kb_core.values import dataclass, replace
 
-__all__ = ["HashEmbedder", "MemoryIndex", "Script", "ScriptedModel", "WordCounter", "fixed_clock"]
+__all__ = ["HashEmbedder", "MemoryIndex", "Script", "ScriptedModel"]
+__all__ += ["WholeTextCounter", "WordCounter", "fixed_clock"]
 
 _FIRST = State(control=Control(store_id=""), docs={}, entries={}, files={}, aliases={}, vectors={})
 
@@ -196,6 +197,18 @@ class WordCounter:
 
     def count(self, text: str, /) -> int:
         return sum(-(-len(word) // 8) for word in text.split())
+
+    def count_many(self, texts: Sequence[str], /) -> list[int]:
+        return [self.count(text) for text in texts]
+
+
+class WholeTextCounter:
+    """``TokenCounter``: a token per word, and none that could be summed up over parts of a text."""
+
+    adds_up = False
+
+    def count(self, text: str, /) -> int:
+        return len(text.split())
 
     def count_many(self, texts: Sequence[str], /) -> list[int]:
         return [self.count(text) for text in texts]
