@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from kb_app.shown import visible
+from kb_app.shown import first_line, visible
 from kb_core.values import dataclass, replace
 
 __all__ = ["Line", "Span", "passage", "plain"]
@@ -67,18 +67,9 @@ def _outside(lines: Iterable[Line]) -> list[Line]:
 
 
 def _first(chunk: Chunk) -> int | None:
-    """Return the number of a chunk's first line, if its lines are those of its source.
-
-    Those of a notebook or of a page of the web are not.
-    """
-    for place in chunk["source_spans"]:
-        first = place.get("start", place.get("line_start"))
-        if not isinstance(first, int):
-            return None
-        breaks = {chunk["text"].count("\n"), chunk["text"].rstrip("\n").count("\n")}
-        last = place.get("end", place.get("line_end"))
-        return first if last is None or last - first in breaks else None
-    return None
+    """Return the number of a chunk's first line, if its lines are those of its source."""
+    places = chunk["source_spans"]
+    return first_line(places[0], chunk["text"]) if places else None
 
 
 def _lines(text: str, first: int | None) -> list[Line]:

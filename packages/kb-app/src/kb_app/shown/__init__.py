@@ -16,8 +16,9 @@ places of a fixed width there are the characters alone, which all of them draw a
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any
 
 __all__ = [
     "DOUBTFUL",
@@ -29,6 +30,7 @@ __all__ = [
     "bytes_text",
     "count",
     "duration",
+    "first_line",
     "flat",
     "is_doubtful",
     "is_hidden",
@@ -196,3 +198,16 @@ def local_time(stamp: str | None) -> str:
     if not stamp:
         return "-"
     return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def first_line(place: Mapping[str, Any], text: str) -> int | None:
+    """Return the number of the first line of *text*, which is cited at *place*.
+
+    Nothing where its lines are not those of its source: a page has none, and of a notebook or a
+    page of the web those that are cited are of the file, which the text does not have.
+    """
+    if place["kind"] not in {"line", "code"}:
+        return None
+    first: int = place.get("line_start", place.get("start"))
+    last: int = place.get("line_end", place.get("end", first + text.count("\n")))
+    return first if last - first in {text.count("\n"), text.rstrip("\n").count("\n")} else None

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from kb_app.shown import count
+from kb_app.shown import count, first_line
 from kb_app.shown.answers import refusal_text
 from kb_mcp.text import (
     BUDGET,
@@ -155,29 +155,15 @@ def _quoted(cited: _Json, question: str, of_code: int, look_up: LookUp | None) -
     yield joined(_where(cited), short(cited.get("section_label") or ""), *marks_of(cited))
     if lead := cited.get("lead"):
         yield from indented(lead)
-    lines = _cited_lines(cited)
-    if lines is None:
+    first = first_line(cited["citation"], cited["quote"])
+    if first is None:
         yield from indented(cited["quote"])
     elif cited["citation"]["kind"] == "code":
         yield from code_lines(cited, question, of_code, look_up)
     elif "\n" in cited["quote"]:
-        yield from numbered(cited["quote"], lines[0])
+        yield from numbered(cited["quote"], first)
     else:
         yield from indented(cited["quote"])
-
-
-def _cited_lines(cited: _Json) -> tuple[int, int] | None:
-    """Return the first and the last line of a quote, where these are lines of its text.
-
-    Of a notebook or a page of the web they are lines of the file, which its text does not have.
-    """
-    place, quote = cited["citation"], cited["quote"]
-    if place["kind"] not in {"line", "code"}:
-        return None
-    first = place.get("line_start", place.get("start"))
-    last = place.get("line_end", place.get("end"))
-    breaks = {quote.count("\n"), quote.rstrip("\n").count("\n")}
-    return (first, last) if last - first in breaks else None
 
 
 def _where(cited: _Json) -> str:

@@ -12,7 +12,7 @@ from itertools import accumulate, groupby
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
-from kb_app.shown import bytes_text, count
+from kb_app.shown import bytes_text, count, first_line
 from kb_core.media import Media
 from kb_core.search import CHARS_PER_TOKEN
 from kb_mcp.text import (
@@ -245,10 +245,7 @@ def _lines(found: _Json, first: int) -> list[str]:
 
 def _as_hit(chunk: _Json, found: _Json) -> _Json:
     place = chunk["source_spans"][0]
-    cited = place.get("line_start", place.get("start")), place.get("line_end", place.get("end"))
-    has_lines = place["kind"] in {"line", "code"} and cited[1] - cited[0] == chunk["text"].count(
-        "\n"
-    )
+    has_lines = first_line(place, chunk["text"]) is not None
     return {
         "passage": {
             "text": chunk["text"],
