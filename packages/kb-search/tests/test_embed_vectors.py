@@ -20,6 +20,7 @@ from kb_core.quantization import dequantize
 from kb_search.embed import load_embedder
 from kb_search.embed.e5 import WORDS, read_source
 from kb_search.embed.packs import find_pack, locate
+from kb_search.embed.plain import without_plain
 from kb_search.embed.prepare import load_tokenizer
 
 pytestmark = pytest.mark.model
@@ -328,3 +329,72 @@ def test_a_broken_graph_is_a_missing_model(tmp_path: Path) -> None:
 
     with pytest.raises(ModelMissing, match="onnxruntime cannot load 'broken'"):
         load_embedder(str(tmp_path), cache_dir=tmp_path).embed_query("x")
+
+
+# Questions without what any question says.
+
+TALK = {
+    "Mara: Wow, that sounds wonderful! How did it go?": (),
+    "Ivo: It went well, thanks for asking!": (),
+    "Mara: What have you been up to lately?": (),
+    "Ivo: I finally sold the old van to a plumber.": ("Who bought Ivo's vehicle?",),
+    "Mara: Oh nice, what do you think about it?": (),
+    "Ivo: My sister is learning to play the cello.": ("Which instrument does Ivo's sister play?",),
+    "Mara: That is great, keep going!": (),
+    "Ivo: We are moving to Lisbon in autumn.": ("Where will Ivo live?", "Wohin zieht Ivo?"),
+    "Mara: Really? Why is that?": (),
+    "Ivo: The rent here went up by a third.": ("Pourquoi Ivo déménage-t-il ?",),
+    "Mara: I burned my hand on the oven on Monday.": ("¿Qué le pasó a Mara en la cocina?",),
+    "Ivo: Ouch, are you okay?": (),
+    "Mara: It is fine, I put some ointment on it.": ("How did Mara treat her hand?",),
+    "Ivo: And you, how is work?": (),
+    "Mara: I quit, I start at the library in May.": ("Where will Mara work?", "Wo arbeitet Mara?"),
+}
+
+
+def test_the_committed_plain_questions_are_what_the_model_makes_of_them(cache: Path) -> None:
+    tool = Path(__file__).resolve().parents[3] / "tools" / "plain_questions.py"
+
+    done = subprocess.run(
+        [sys.executable, str(tool), "check", str(cache)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout == "the plain questions are the committed ones\n", done.stderr
+
+
+def test_what_is_near_to_every_question_stands_less_before_what_answers(int8: Embedder) -> None:
+    """Talk is full of it: *Really? Why is that?*"""
+    lines = passages(int8, list(TALK))
+    before: dict[str, int] = {}
+    after: dict[str, int] = {}
+
+    for number, questions in enumerate(TALK.values()):
+        for question in questions:
+            asked = int8.embed_query(question)
+            left, _ = without_plain(asked, int8.model.key)
+            for ranks, vector in ((before, asked), (after, left)):
+                scores = lines @ np.frombuffer(vector, "<f4")
+                ranks[question] = int((scores >= scores[number]).sum())
+
+    assert all(after[question] <= rank for question, rank in before.items()), (before, after)
+    assert sum(after.values()) <= 0.8 * sum(before.values()), (before, after)
+
+
+def test_what_that_takes_from_a_cosine_is_known(int8: Embedder) -> None:
+    """On average: confidence goes by cosines."""
+    found = passages(int8, SENTENCES)
+
+    for question in (question for questions in TALK.values() for question in questions):
+        asked = int8.embed_query(question)
+        left, above = without_plain(asked, int8.model.key)
+        taken = found @ (np.frombuffer(asked, "<f4") - np.frombuffer(left, "<f4"))
+        assert taken.mean() == pytest.approx(above, abs=0.015)
+
+
+def test_a_question_by_another_model_stays_as_it_is(int8: Embedder) -> None:
+    asked = int8.embed_query(SENTENCES[0])
+
+    assert without_plain(asked, "bge-small.fp32.0123") == (asked, 0.0)

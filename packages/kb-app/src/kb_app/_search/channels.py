@@ -366,10 +366,15 @@ def _nearest(
     model_key: str,
     embed: Callable[[str], bytes],
 ) -> _Nearest:
+    from kb_search.embed.plain import without_plain  # numpy: not on the lexical path
+
     started = time.perf_counter()
     asked = embed(text)
     embedded = time.perf_counter()
+    asked, above = without_plain(asked, model_key)
     found = snapshot.vector(asked, model_key, where, pool)
+    if above:
+        found = [Scored(key, round(score + above, 7)) for key, score in found]
     return _Nearest(found, embedded - started, time.perf_counter() - embedded)
 
 

@@ -1,0 +1,65 @@
+"""Questions without what their vectors say of being questions.
+
+A model of sentences puts all questions near each other, and some passages nearer to every
+question than others are, whatever it asks: *hubs* (Radovanović, Nanopoulos and Ivanović, "Hubs
+in Space", JMLR 2010). What a question shares with those that ask nothing in particular, *What
+is it?*, speaks for the hubs alone, and part of it is taken away: that is inverted scoring by a
+bank of queries (Bogolin et al., "Cross Modal Retrieval with Querybank Normalisation", CVPR 2022)
+in its linear form, for which passages, their files and the scan stay as they are. Most is gained
+where question and passages are in different languages, and in talk.
+
+Plain questions of a language are one direction, and of code each is one;
+``tools/plain_questions.py`` has them, and writes what the default model makes of them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["FILE", "without_plain"]
+
+FILE = "plain-questions.e5-small.i8"
+"""Vectors as ``kb_core.quantization`` has them, one after the other."""
+_MODEL = "multilingual-e5-small."
+"""The model of these vectors, whatever its quantization and revision."""
+_SCALE = 4
+_DIMENSIONS = 384
+_SHARE = 0.33
+"""Of what is shared; with .25 to .4, development collections rank as well."""
+_NEARNESS = 0.01
+"""By how much nearer, in cosines, a plain question counts e times as much."""
+_AS_NEAR = 0.91
+"""How near a passage is to plain questions, on average, measured by their own squared length."""
+
+
+def without_plain(query: bytes, model_key: str) -> tuple[bytes, float]:
+    """Return a question's vector without them, and what that takes from its cosines on average.
+
+    *query* is float32, little-endian; one by a model whose plain questions are not known stays.
+    """
+    if not model_key.startswith(_MODEL):
+        return query, 0.0
+    asked = np.frombuffer(query, "<f4").astype(np.float64)
+    rows, lengths = _plain_questions()
+    near = rows @ asked / lengths
+    weights = np.exp((near - near.max()) / _NEARNESS)
+    shared = weights @ rows / weights.sum()
+    left = asked - _SHARE * shared
+    return left.astype("<f4").tobytes(), float(_SHARE * _AS_NEAR * (shared @ shared))
+
+
+@cache
+def _plain_questions() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the vectors, one a row, and their lengths."""
+    kept = np.frombuffer(Path(__file__).with_name(FILE).read_bytes(), np.uint8)
+    kept = kept.reshape(-1, _SCALE + _DIMENSIONS)
+    rows = kept[:, _SCALE:].view(np.int8).astype(np.float64)
+    rows *= kept[:, :_SCALE].copy().view("<f4")
+    return rows, np.linalg.norm(rows, axis=1)
