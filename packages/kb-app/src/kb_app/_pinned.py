@@ -129,9 +129,16 @@ class PinnedSnapshot:
         return self.whole.lexical(query, self._both(where), limit)
 
     def vector(
-        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+        self,
+        query: bytes,
+        model_key: str,
+        where: Filter | None,
+        limit: int,
+        /,
+        *,
+        above: float = 0.0,
     ) -> Sequence[Scored]:
-        return self.whole.vector(query, model_key, self._both(where), limit)
+        return self.whole.vector(query, model_key, self._both(where), limit, above=above)
 
     def count(self, where: Filter | None, /) -> int:
         return self.whole.count(self._both(where))

@@ -88,9 +88,19 @@ class IndexSnapshot(Protocol):
         ...
 
     def vector(
-        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+        self,
+        query: bytes,
+        model_key: str,
+        where: Filter | None,
+        limit: int,
+        /,
+        *,
+        above: float = 0.0,
     ) -> Sequence[Scored]:
-        """Return the nearest *limit* chunks by cosine; *query* is float32, little-endian."""
+        """Return the nearest *limit* chunks by cosine; *query* is float32, little-endian.
+
+        *above* is added to each cosine: what was taken from it with a part of the question.
+        """
         ...
 
     def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:

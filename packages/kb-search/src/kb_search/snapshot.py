@@ -133,7 +133,14 @@ class Snapshot:
         return drift(counted, pivots(self.control.statistics))
 
     def vector(
-        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+        self,
+        query: bytes,
+        model_key: str,
+        where: Filter | None,
+        limit: int,
+        /,
+        *,
+        above: float = 0.0,
     ) -> list[Scored]:
         """Return the nearest *limit* chunks by cosine, best first, ties by chunk key."""
         vectors = self._vectors.get(model_key)
@@ -142,7 +149,9 @@ class Snapshot:
         with translate_errors("search by meaning"):
             view, farther = vectors.view, self._signposts_of(model_key)
             blinders = self._blinders_of(model_key)
-            query, above = (query, 0.0) if blinders is None else blinders.of(query)
+            if blinders is not None:
+                query, taken = blinders.of(query)
+                above += taken
             where = None if where is None else self._sieve.needed(where)
             if where is None:
                 return view.nearest(query, limit, farther=farther, above=above)

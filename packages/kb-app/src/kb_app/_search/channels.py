@@ -372,9 +372,7 @@ def _nearest(
     asked = embed(text)
     embedded = time.perf_counter()
     asked, above = without_plain(asked, model_key)
-    found = snapshot.vector(asked, model_key, where, pool)
-    if above:
-        found = [Scored(key, round(score + above, 7)) for key, score in found]
+    found = snapshot.vector(asked, model_key, where, pool, above=above)
     return _Nearest(found, embedded - started, time.perf_counter() - embedded)
 
 

@@ -374,6 +374,18 @@ class VectorContract(Contract):
         for limit in (1, 7, 40):
             assert list(snapshot.vector(asked, MODEL, None, limit)) == whole[:limit]
 
+    def test_what_is_to_be_added_to_cosines_is_added(self) -> None:
+        world = self._random(40)
+        asked = EMBEDDER.embed_query("anything")
+        snapshot = world.snapshot()
+
+        plain = snapshot.vector(asked, MODEL, None, 20)
+        lifted = snapshot.vector(asked, MODEL, None, 20, above=0.25)
+
+        assert [scored.chunk_key for scored in lifted] == [scored.chunk_key for scored in plain]
+        for before, after in zip(plain, lifted, strict=True):
+            assert abs(after.score - before.score - 0.25) < _TOLERANCE
+
     def test_dead_chunks_are_never_returned(self) -> None:
         world = self.filled(*(f"text {n}" for n in range(6)))
         for number in range(3):

@@ -317,11 +317,18 @@ class MemorySnapshot:
         return 0.0  # every answer counts what is there
 
     def vector(
-        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+        self,
+        query: bytes,
+        model_key: str,
+        where: Filter | None,
+        limit: int,
+        /,
+        *,
+        above: float = 0.0,
     ) -> list[Scored]:
         wanted = floats(query)
         scored = [
-            Scored(key, math.fsum(a * b for a, b in zip(wanted, vector, strict=True)))
+            Scored(key, math.fsum(a * b for a, b in zip(wanted, vector, strict=True)) + above)
             for key, vector in self._state.vectors.get(model_key, {}).items()
             if passes(self._state.entries[key].facts, where)
         ]

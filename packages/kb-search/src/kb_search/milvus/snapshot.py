@@ -114,7 +114,14 @@ class Snapshot:
         return off if off > MOVED - 1 else 0.0
 
     def vector(
-        self, query: bytes, model_key: str, where: Filter | None, limit: int, /
+        self,
+        query: bytes,
+        model_key: str,
+        where: Filter | None,
+        limit: int,
+        /,
+        *,
+        above: float = 0.0,
     ) -> list[Scored]:
         """Return the nearest *limit* chunks by cosine, best first, ties by chunk key."""
         narrow = self._narrowed(where)
@@ -129,7 +136,7 @@ class Snapshot:
             return self._engine.search(name, "vector", asked, expression, depth, fields)
 
         hits = self._deep(found, limit)
-        scored = ((_farther(product, row), int(row["chunk_key"])) for product, row in hits)
+        scored = ((_farther(near + above, row), int(row["chunk_key"])) for near, row in hits)
         order = sorted(((round(s, 6), k) for s, k in scored), key=lambda pair: (-pair[0], pair[1]))
         return [Scored(key, score) for score, key in order[:limit]]
 
