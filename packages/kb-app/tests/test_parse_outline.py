@@ -8,6 +8,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.grammars import HEADERS
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
+from kb_core.text import LineIndex
 
 
 def units(source: str, code_lang: str) -> list[tuple[str | None, str | None]]:
@@ -16,6 +17,17 @@ def units(source: str, code_lang: str) -> list[tuple[str | None, str | None]]:
         FileContent(dedent(source).lstrip("\n").encode()), file
     )
     return [(block.symbol_kind, block.symbol) for block in document.blocks]
+
+
+def places(source: str, code_lang: str) -> list[str]:
+    """Say of each unit what it is called and which lines it has."""
+    file = SourceFile(source_id="s", path="a", media="code", code_lang=code_lang)
+    document = parser_for("code", code_lang)(FileContent(dedent(source).strip("\n").encode()), file)
+    lines = LineIndex(document.text)
+    return [
+        "{} {}-{}".format(block.symbol, *lines.lines_of(block.start, block.end))
+        for block in document.blocks
+    ]
 
 
 def test_a_kubernetes_resource_is_one_unit_named_in_full() -> None:
@@ -126,3 +138,97 @@ def test_every_header_keeps_any_text_whole(code_lang: str) -> None:
 
     held = "".join(document.text[block.start : block.end] for block in document.blocks)
     assert "".join(held.split()) == "".join(source.split())
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "found"),
+    [
+        ("elixir", '''
+            defmodule A do
+              @moduledoc """
+                  def no(x) do
+              """
+
+              def f(x), do: x
+
+              # About g.
+              @doc """
+              Says g.
+
+                  def no(x)
+              """
+              @spec g(
+                      atom
+                    ) :: atom
+              def g(x), do: x
+            end
+         ''', ["A 1-4", "f 6-6", "g 8-18"]),
+        ("ocaml", "let f x = x\n(** Says g.\nlet no = 1\n    of x. *)\nlet g x = x\n", [
+            "f 1-1", "g 2-5"]),
+        ("haskell", "f :: Int\nf = 1\n{- | Says g.\n\nno = 1 -}\ng ::\n  Int\ng = 1\n", [
+            "f 1-2", "g 3-8"]),
+        ("sql", "/*\ncreate table no (x int);\n*/\ncreate table a (x int);\n", ["a 1-4"]),
+        ("perl", "sub f { 1 }\n\n=head2 g\n\n  sub no { }\n\n=cut\n\nsub g { 1 }\n", [
+            "f 1-1", "g 3-9"]),
+        ("perl", "sub f { 1 }\n\n=head1 SYNOPSIS\n\n  sub no { }\n", ["f 1-5"]),
+        ("julia", 'f(x) = x\n\n"""\n    g(x)\n\nSays g.\n"""\nfunction g(x)\nend\n', [
+            "f 1-1", "g 3-9"]),
+        ("lua", "--[[\nfunction no()\n]]\nfunction g()\nend\n", ["g 1-5"]),
+        ("graphql", 'type A {\n  a: Int\n}\n\n"""\nSays B.\n"""\ntype B {\n  b: Int\n}\n', [
+            "A 1-3", "B 5-10"]),
+        ("vhdl", "entity a is\nend;\n  -- Says f.\n  function f return x is\n  end;\n", [
+            "a 1-2", "f 3-5"]),
+    ],
+)  # fmt: skip
+def test_a_comment_of_several_lines_belongs_to_what_it_tells_of(
+    code_lang: str, source: str, found: list[str]
+) -> None:
+    """And what looks like a header in it, as an example does, is none."""
+    assert places(source, code_lang) == found
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "found"),
+    [
+        ("elixir", 'describe "a" do\n  test "b c" do\n  end\nend\n', ["a 1-1", "b c 2-4"]),
+        ("groovy", 'class A {\n  def "b c"() {\n  }\n}\n', ["A 1-1", "b c 2-4"]),
+        ("julia", '@testset "b c" begin\nend\n', ["b c 1-2"]),
+        ("lua", 'it("b\'s c", function()\nend)\n', ["b's c 1-2"]),
+        ("ocaml", 'let%expect_test "b c" =\n  ()\n', ["b c 1-2"]),
+        ("perl", "subtest 'b::c d' => sub {\n};\n", ["b::c d 1-2"]),
+        ("r", 'test_that("b c", {\n})\n', ["b c 1-2"]),
+        ("dart", "group('a', () {\n  test('b c', () {\n  });\n});\n", ["a 1-1", "b c 2-4"]),
+    ],
+)  # fmt: skip
+def test_a_test_is_called_by_its_sentence(code_lang: str, source: str, found: list[str]) -> None:
+    assert places(source, code_lang) == found
+    assert units(source, code_lang)[-1][0] == "test"
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "symbols"),
+    [
+        ("lisp", "(cl-defun f (x)\n  x)\n(ert-deftest g ()\n  t)\n(setq-default h 1)\n", [
+            "f", "g"]),
+        ("r", ('A <- ggproto("A", B,\n  x = 1\n)\nsetMethod("show", "A", f)\n'
+               "`%o%` <- function(a, b) 1\n"), ["A", "show", "%o%"]),
+        ("objc", ("static int\nfont_of (struct face *f,\n         int x)\n{\n  return g (x);\n}\n"
+                  "\nvoid g(int x);\nstatic id make(void) {\n}\n- (void)run\n{\n}\n"), [
+                      "font_of", "make", "run"]),
+    ],
+)  # fmt: skip
+def test_what_its_own_macros_define_has_a_name(
+    code_lang: str, source: str, symbols: list[str | None]
+) -> None:
+    assert [symbol for _, symbol in units(source, code_lang)] == symbols
+
+
+@pytest.mark.parametrize("source", ["sub :: {\n}\n", "package ::;\n"])
+def test_a_name_of_nothing_but_colons_costs_no_file(source: str) -> None:
+    assert units(source, "perl")
+
+
+def test_comments_that_are_never_closed_are_looked_for_once() -> None:
+    source = "(* a\n" * 20_000 + "let f = 1\n"
+
+    assert [symbol for _, symbol in units(source, "ocaml")] == [None, "f"][-1:]

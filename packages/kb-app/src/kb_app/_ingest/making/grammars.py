@@ -13,8 +13,9 @@ A row names
 
 For resources (YAML, TOML, Makefiles, …) and for languages whose grammar is not worth its
 size, a pattern for the line that starts a unit, its header, is enough: the unit goes on to
-the next such line. ``name`` is the group with its name, ``kind`` one with what it is; else
-``kind`` of the row. Patterns are matched against one line at its start, and are linear.
+the next such line. ``name`` is the group with its name, or ``title`` one with the sentence that
+a test is called by; ``kind`` is one with what it is, else ``kind`` of the row says so. Patterns
+are matched against one line at its start, and are linear.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from types import MappingProxyType
 
 from kb_core.values import dataclass, field
 
-__all__ = ["CODE_ALIASES", "HEADERS", "LANGUAGES", "PARSERS", "Header", "Language"]
+__all__ = ["CLOSERS", "CODE_ALIASES", "HEADERS", "LANGUAGES", "PARSERS", "POD", "QUOTES"]
+__all__ += ["Header", "Language"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +274,17 @@ CODE_ALIASES = {
 """Languages that another one's grammar reads well enough."""
 
 
+QUOTES = '"""'
+"""What opens and closes a string of several lines."""
+POD = "="
+"""What a line of documentation of Perl begins with."""
+CLOSERS = {
+    "/*": "*/", "(*": "*)", "{-": "-}", "<#": "#>", "<!--": "-->", "--[[": "]]", "#|": "|#",
+    "{": "}", POD: "=cut", QUOTES: QUOTES,
+}  # fmt: skip
+"""What closes a comment of several lines, by what opens it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """How a unit starts, and how a comment does that belongs to the unit after it."""
@@ -282,6 +295,11 @@ class Header:
     flags: re.RegexFlag
     has_clauses: bool = False
     """Whether one function may have several headers, a signature and its clauses, one by one."""
+
+    @property
+    def closers(self) -> dict[str, str]:
+        """What closes comments and strings of several lines, by what opens them."""
+        return {opener: CLOSERS[opener] for opener in self.comment if opener in CLOSERS}
 
     @property
     def line(self) -> re.Pattern[str]:
@@ -297,14 +315,18 @@ def _line(
 
 
 _SLASHES = ("//", "/*", " *")
-_EQUATION = r"(?P<name>[\w']+)(?:\s*::?\s|.{0,200}=|.{0,200}\bwhere\b)"
+_TITLE = r"(?P<quote>[\"'])(?P<title>(?:(?!(?P=quote))[^\n]){1,200})(?P=quote)"
+"""A sentence that a test is called by."""
+_EQUATION = r"(?P<name>[\w']+)(?:\s*(?:::?\s|:*$)|.{0,200}=|.{0,200}\bwhere\b)"
 """A signature, a clause or what follows ``module`` and the like, of Haskell and its relatives."""
 
 _LISP = _line(
     "definition",
-    r"\((?:(?:[\w./-]+/)?def[\w*!/-]*|struct|ns|module[+*]?)\s+(?:\^\S+\s+)?"
+    r"\((?:(?:[\w./-]+/|(?:cl|ert|easy-menu|gv|iter|pcase|transient)-)?"
+    r"def(?!ault|ine-key\b)[\w*!/-]*|struct|ns|module[+*]?|use-package)\s+(?:\^\S+\s+)?"
     r"(?:\(setf\s+|\({0,3})(?P<name>[^\s()]+)",
     ";",
+    "#|",
 )
 _PARTS = _line("section", r"<(?P<name>script|style|template)\b", "<!--")
 
@@ -325,18 +347,20 @@ HEADERS: dict[str, Header] = {
     "crystal": _line("method", r"\s{0,8}(?:(?:private|protected|abstract)\s+){0,2}(?P<kind>def|"
                      r"class|module|struct|enum|macro|lib)\s+(?P<name>[\w.:?!=]+)", "#", "@["),
     "dart": _line("class", r"(?:(?:abstract|base|final|sealed|interface|mixin)\s+){0,3}"
-                  r"(?P<kind>class|mixin|enum|extension|typedef)\s+(?P<name>\w+)", *_SLASHES, "@"),
+                  r"(?P<kind>class|mixin|enum|extension|typedef)\s+(?P<name>\w+)|\s{0,8}(?:test|"
+                  r"testWidgets|group)\(\s*" + _TITLE, *_SLASHES, "@"),
     "diff": _line("file", r"(?:diff --git a/|Index: )(?P<name>\S{1,200})"),
     "dockerfile": _line("stage", r"FROM\s+(?:--\S+\s+){0,3}\S+(?:\s+AS\s+(?P<name>\S+))?",
                         ignore_case=True),
-    "elixir": _line("function", r"\s*(?P<kind>def(?:module|p|macro|macrop|protocol|impl|delegate|"
-                    r"guard|guardp)?)\s+(?P<name>[\w.?!]+)", "#", "  @doc", "  @spec",
-                    has_clauses=True),
+    "elixir": _line("function", r"\s*(?:(?P<kind>def(?:module|p|macro|macrop|protocol|impl|"
+                    r"delegate|guard|guardp)?|@(?:macro)?(?:callback|spec))\s+(?P<name>[\w.?!]+)|(?:test|"
+                    r"describe|property)\s+" + _TITLE + ")", "#", "@doc", "@impl", "@tag",
+                    "@deprecated", QUOTES, has_clauses=True),
     "elm": _line("function", r"(?:(?P<kind>type alias|type|port module|module|port)\s+)?"
                  r"(?!import\b)" + _EQUATION, "--", "{-", has_clauses=True),
     "erlang": _line("function", r"(?:-(?P<kind>spec|type|opaque|record|callback|define|module)"
                     r"[\s(]{1,4}(?:\w+:)?|(?=(?:[a-z]\w*|'[^'\n]{1,99}')\s?\())"
-                    r"(?P<name>\w+|'[^'\n]{1,99}')", "%", "-doc", has_clauses=True),
+                    r"(?P<name>\w+|'[^'\n]{1,99}')", "%", "-doc", QUOTES, has_clauses=True),
     "fortran": _line("unit", r"\s{0,8}(?!end)(?:[a-z]\w*(?:\*\d+|\([^()\n]{0,60}\))?\s+){0,4}?"
                      r"(?P<kind>subroutine|function|module|submodule|program|interface|"
                      r"type(?=\s*(?:,[^:\n]{0,80}::|::|\s\w+\s*$)))(?:\s*\([^()\n]{0,60}\))?"
@@ -349,19 +373,22 @@ HEADERS: dict[str, Header] = {
     "gradle": _line("block", r"(?P<name>[A-Za-z][\w.]*)\s*(?:\([^()]{0,200}\)\s*)?\{", *_SLASHES),
     "graphql": _line("type", r"(?:extend\s+)?(?P<kind>type|interface|enum|input|union|scalar|query"
                      r"|mutation|subscription|fragment|directive|schema)\s+(?P<name>@?\w+)",
-                     "#", '"'),
+                     "#", '"', QUOTES),
     "groovy": _line("function", r"(?:(?:public|private|static|final|abstract)\s+){0,4}"
-                    r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)", *_SLASHES, "@"),
+                    r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)|\s{1,8}def\s+"
+                    + _TITLE + r"\s*\(", *_SLASHES, "@"),
     "haskell": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
                      + _EQUATION, "--", "{-", has_clauses=True),
     "html": _line("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
                   r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),
     "ini": _line("section", r"\[(?P<name>[^\]\n]{1,200})\]", "#", ";"),
-    "julia": _line("function", r"(?:export\s+)?(?P<kind>function|macro|struct|mutable struct|module"
-                   r"|abstract type)\s+(?P<name>[\w.!]+)", "#", '"'),
+    "julia": _line("function", r"(?:(?:@\w+\s+){0,2}(?:export\s+)?(?P<kind>function|macro|struct|"
+                   r"mutable struct|module|abstract type)\s+|(?=[\w.!]+\([^\n]{0,200}\)\s*=[^=]))"
+                   r"(?P<name>[\w.!]+)|\s{0,8}@testset\s+" + _TITLE, "#", '"', QUOTES),
     "lisp": _LISP,
     "lua": _line("function", r"(?:(?:local\s+)?function\s+|(?=(?:local\s+)?[\w.:]+\s*=\s*"
-                 r"function\b)(?:local\s+)?)(?P<name>[\w.:]+)", "--"),
+                 r"function\b)(?:local\s+)?)(?P<name>[\w.:]+)|\s{0,8}(?:it|test|describe|context)"
+                 r"\s*\(?\s*" + _TITLE, "--", "--[["),
     "makefile": _line("target", r"(?P<name>[^\s:=#][^:=#\n]{0,200}?)\s*::?(?!=)", "#", ".PHONY"),
     "matlab": _line("function", r"\s{0,4}(?P<kind>function|classdef)\s+(?:\([^()\n]{0,80}\)\s*)?"
                     r"(?:[\[\]\w,~ \t.]{1,160}=\s*)?(?P<name>[\w.]+)", "%", "#"),
@@ -370,16 +397,19 @@ HEADERS: dict[str, Header] = {
                  r"(?:ref\s+|ptr\s+)?(?:object|enum|distinct|tuple|concept|proc)\b)\s{2})"
                  r"(?P<name>\w+|`[^`\n]{1,40}`)", "#"),
     "nix": _line("attribute", r"\s{0,2}(?P<name>[\w.-]+)\s*="),
-    "objc": _line("method", r"(?:(?P<kind>@interface|@implementation|@protocol)|[-+]\s*\([^)]*\))"
-                  r"\s*(?P<name>\w+)", *_SLASHES),
+    "objc": _line("method", r"(?:(?P<kind>@interface|@implementation|@protocol)|[-+]\s*\([^)]*\)|"
+                  r"(?!(?:if|for|while|switch|return|typedef|else|[A-Z_]+\s?\()\b)(?:(?:[A-Za-z_]\w*"
+                  r"[ \t*]+){1,5}(?=\w+[ \t]?\([^;\n]*[){]\s*$)|(?=\w+[ \t]?\([^;\n]*$)))\s*"
+                  r"(?P<name>\w+)", *_SLASHES, "static "),
     "ocaml": _line("binding", r"(?P<kind>let|and|type|module|val|external|exception|class)\s+"
                    r"(?:(?:rec|type|nonrec|virtual)\s+|'\w+\s+|\([^()\n]{0,60}\)\s+){0,3}"
-                   r"(?P<name>[\w']+)", "(*"),
+                   r"(?P<name>[\w']+)|let%\w+\s+" + _TITLE, "(*"),
     "pascal": _line("type", r"(?:(?:class\s+)?(?P<kind>function|procedure|constructor|destructor|"
                     r"operator|program|unit|library)\s+|(?=\s{0,4}\w+(?:<[^>\n]{0,60}>)?\s*=\s*"
                     r"(?:packed\s+)?(?:class|record|object|interface)\b)\s{0,4})(?P<name>[\w.]+)",
                     "//", "{", ignore_case=True),
-    "perl": _line("function", r"\s{0,4}(?P<kind>sub|package)\s+(?P<name>[\w:]+)"),
+    "perl": _line("function", r"\s{0,4}(?:(?P<kind>sub|package)\s+(?P<name>\w[\w:]*)|subtest\s+"
+                  + _TITLE + ")", "#", POD),
     "powershell": _line("function", r"(?P<kind>function|filter|class|enum)\s+(?P<name>[\w:-]+)",
                         "#", "<#", ignore_case=True),
     "prisma": _line("model", r"(?P<kind>model|enum|type|view|datasource|generator)\s+(?P<name>\w+)",
@@ -389,7 +419,10 @@ HEADERS: dict[str, Header] = {
     "purescript": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
                         r"(?!import\b)" + _EQUATION, "--", "{-", has_clauses=True),
     "qml": _line("function", r"\s{0,8}(?P<kind>function|signal)\s+(?P<name>\w+)", *_SLASHES),
-    "r": _line("function", r"(?P<name>[\w.]+)\s*(?:<-|=)\s*function\b"),
+    "r": _line("function", r"(?:(?=(?:[\w.]+|`[^`\n]{1,60}`)\s*(?:<-|=)\s*(?:function\b|\\\(|"
+               r"(?:\w+::)?(?:ggproto|R6Class|setRefClass|setClass|new_class)\b))|(?P<kind>set(?:"
+               r"Generic|Method|Class|RefClass|Validity))\(\s*[\"'])(?P<name>[\w.]+|`[^`\n]{1,60}`)"
+               r"|test_that\(\s*" + _TITLE),
     "rego": _line("rule", r"(?:(?P<kind>package)\s+)?(?!import\b)(?P<name>[a-z_][\w.]*)"
                   r"(?:\(|\[|\s*(?::?=|\{|if\b|contains\b|$))", has_clauses=True),
     "solidity": _line("contract", r"(?:abstract\s+)?(?P<kind>contract|interface|library|struct|enum"

@@ -1,26 +1,27 @@
 """Code and resources without a grammar: a unit from each header line to the next.
 
 What the header lines look like is in ``kb_app._ingest.making.grammars``. Comments right before a
-header belong to its unit; lines before the first header are a gap. A signature and the clauses
-of a function (Erlang, Haskell) are one. YAML is cut at its
-document markers first: a document that says what ``kind`` of resource it is and what its
-name is (Kubernetes) is one unit, ``Kind/namespace/name``.
+header belong to its unit, those of several lines as a whole; nothing within such a comment, or
+within documentation that is a string of several lines, is a header. Lines before the first
+header are a gap. A signature and the clauses of a function (Erlang, Haskell) are one. YAML is
+cut at its document markers first: a document that says what ``kind`` of resource it is and what
+its name is (Kubernetes) is one unit, ``Kind/namespace/name``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kb_app._ingest.making.blocks import Lines, Region, paragraphs
-from kb_app._ingest.making.grammars import HEADERS, Header
+from kb_app._ingest.making.grammars import CLOSERS, HEADERS, POD, QUOTES, Header
 from kb_app._ingest.making.metadata import code_metadata
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ports import Content
 
 __all__ = ["OutlineParser"]
 
-_PARSER = "outline-2"
+_PARSER = "outline-3"
 
 _LONGEST_LINE = 1000
 _SYMBOL_MAX = 120
@@ -50,22 +51,83 @@ class OutlineParser:
 
 def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
     match_header = header.line.match
+    blocks = _blocks(lines, header, first, end)
+    inside = {line for last, at in blocks.items() for line in range(at, last + 1)}
     at, symbol, kind = first, None, None
     for line in range(first, end):
         match = match_header(lines.texts[line], 0, _LONGEST_LINE)
-        if match is None:
+        if match is None or line in inside:
             continue
-        groups = match.groupdict()
-        sort = (groups.get("kind") or header.kind).lower().lstrip("@")
-        called = _clean(groups.get("name") or "", sort) if groups.get("name") else sort
+        sort, called = _called(match, header)
         if header.has_clauses and called == symbol:
             continue
-        start = line
-        while start > at and lines.texts[start - 1].startswith(header.comment):
-            start -= 1
+        start = _lead(lines, header, blocks, at, line)
         yield from _unit(lines, at, start, symbol, kind)
         at, symbol, kind = start, called, sort
     yield from _unit(lines, at, end, symbol, kind)
+
+
+def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
+    """Return what kind of unit a header starts, and what it is called."""
+    groups = match.groupdict()
+    sort = (groups.get("kind") or header.kind).lower().lstrip("@")
+    if title := groups.get("title"):  # a sentence, as tests are called by
+        return "test", " ".join(title.split())[:_SYMBOL_MAX]
+    return sort, _clean(groups.get("name") or "", sort) or sort
+
+
+def _lead(lines: Lines, header: Header, blocks: Mapping[int, int], first: int, line: int) -> int:
+    """Return where the unit begins that *line* heads: with the comments right before it."""
+    text = lines.texts[line]
+    margin = text[: len(text) - len(text.lstrip())]
+    if line - 2 in blocks and lines.is_blank(line - 1) and _is_pod(lines.texts[blocks[line - 2]]):
+        line -= 1
+    while line > first:
+        opened = max(first, blocks.get(line - 1, line - 1))
+        above = lines.texts[opened]
+        stripped = above.lstrip() if opened < line - 1 else above.removeprefix(margin)
+        # A string of several lines that is a value is no comment.
+        if not (above.startswith(header.comment) or stripped.startswith(header.comment)):
+            break
+        line = opened
+    return line
+
+
+def _blocks(lines: Lines, header: Header, first: int, end: int) -> dict[int, int]:
+    """Return where comments and strings of several lines begin, by their last lines."""
+    found: dict[int, int] = {}
+    closers, line = header.closers, first
+    while closers and line < end:
+        text = lines.texts[line]
+        opener = next((opener for opener in closers if _opens(text, opener)), None)
+        if opener is None:
+            line += 1
+            continue
+        last = _closed(lines, closers[opener], line + 1, end)
+        if last == end and not _is_pod(text):
+            del closers[opener]  # what is never closed opens nothing
+            continue
+        found[min(last, end - 1)] = line
+        line = last + 1
+    return found
+
+
+def _opens(text: str, opener: str) -> bool:
+    """Say whether a line opens a comment or string that goes on below it."""
+    if opener == POD:
+        return _is_pod(text)
+    if opener == QUOTES:
+        return text.count(opener) == 1
+    return opener in text and text.lstrip().startswith(opener) and CLOSERS[opener] not in text
+
+
+def _is_pod(text: str) -> bool:
+    return text.startswith(POD) and text[1:2].isalpha() and not text.startswith(CLOSERS[POD])
+
+
+def _closed(lines: Lines, closer: str, first: int, end: int) -> int:
+    """Return the line from *first* on that has *closer*; *end* where none has."""
+    return next((line for line in range(first, end) if closer in lines.texts[line]), end)
 
 
 def _unit(
@@ -81,7 +143,8 @@ def _clean(name: str, kind: str) -> str:
     parts = name.removeprefix("::").replace("::", ".").replace(":", ".").split()
     named = [part.strip("\"'`[]") for part in parts]
     # The labels of a block of Terraform are told apart by what they label.
-    return ".".join([kind, *named] if parts[0].startswith('"') and parts else named)[:_SYMBOL_MAX]
+    labels = [kind, *named] if name.lstrip().startswith('"') else named
+    return ".".join(filter(None, labels)).strip(".")[:_SYMBOL_MAX]
 
 
 def _yaml(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
