@@ -25,7 +25,7 @@ def test_code_is_called_by_its_file_and_has_no_language() -> None:
     assert document.metadata.title == "2026-05-10 tool.py"
     assert document.metadata.lang is None
     assert document.code_lang == "python"
-    assert document.parser_version == "code-4"
+    assert document.parser_version == "code-5"
 
 
 def test_comments_and_decorators_belong_to_the_unit_after_them() -> None:
@@ -108,6 +108,15 @@ def test_endless_lines_are_not_given_to_a_grammar() -> None:
 
     assert [block.kind for block in document.blocks] == ["gap"]
     assert document.warnings == ("code: a line of over 5000 characters, cut at blank lines",)
+
+
+def test_an_endless_line_among_others_costs_no_names() -> None:
+    """It is data: the grammar is shown the rest."""
+    body = "  call();\n" * 1_000
+    document = parse(f"let x = [{'1,' * 2500}];\nfunction f() {{\n{body}}}\n", "javascript")
+
+    assert [block.symbol for block in document.blocks] == [None, "f"]
+    assert document.warnings == ()
 
 
 def test_code_in_an_unknown_language_is_cut_at_blank_lines() -> None:

@@ -921,3 +921,241 @@ def test_units_are_whole_lines_with_symbols(
     code_lang: str, source: str, expected: list[str]
 ) -> None:
     assert outline(parse(source, code_lang)) == expected
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "units"),
+    [
+        (
+            "typescript",
+            """
+            import { keep } from "./store";
+
+            describe("Store", () => {
+              const store = keep();
+
+              it("keeps what it is given", async () => {
+                expect(store).toBe(1);
+              });
+
+              it.each([1, 2])(`keeps %i`, (n) => {
+                expect(n).toBe(n);
+              });
+            });
+            """,
+            [
+                "1-1 gap",
+                "3-4 test Store",
+                "6-8 test Store.keeps what it is given",
+                "10-13 test Store.keeps %i",
+            ],
+        ),
+        (
+            "javascript",
+            """
+            QUnit.test("keeps", function (assert) {
+              assert.ok(1);
+            });
+            regex.test("no name", function () {
+              return 1;
+            });
+            """,
+            ["1-3 test keeps", "4-6 gap"],
+        ),
+        (
+            "ruby",
+            """
+            RSpec.describe Store, "of rows" do
+              let(:store) { 1 }
+
+              it "keeps what it is given" do
+                expect(1)
+              end
+            end
+
+            class StoreTest < TestCase
+              test "keeps rows" do
+                assert 1
+              end
+
+              private def helper
+                1
+              end
+            end
+            """,
+            [
+                "1-2 test Store of rows",
+                "4-7 test Store of rows.keeps what it is given",
+                "9-9 class StoreTest",
+                "10-12 test StoreTest.keeps rows",
+                "14-17 method StoreTest.helper",
+            ],
+        ),
+        (
+            "ruby",
+            """
+            if ready?
+              module Keeping
+                included do
+                  def kept; 1; end
+                end
+              end
+            end
+
+            Row = Struct.new(:id) do
+              def to_s
+                id
+              end
+            end
+
+            namespace :db do
+              task load: :environment do
+                1
+              end
+            end
+
+            create_table :rows, force: true do |t|
+              t.string :name
+            end
+            """,
+            [
+                "1-1 gap",
+                "2-3 module Keeping",
+                "4-7 method Keeping.kept",
+                "9-9 class Row",
+                "10-13 method Row.to_s",
+                "15-15 namespace db",
+                "16-19 task db.load",
+                "21-23 table rows",
+            ],
+        ),
+        (
+            "shell",
+            """
+            . ./test-lib.sh
+
+            test_expect_success 'rows are kept' '
+                keep rows
+            '
+
+            test_expect_success ROWS "rows are read" '
+                read rows
+            '
+            """,
+            ["1-1 gap", "3-5 test rows are kept", "7-9 test rows are read"],
+        ),
+        (
+            "scala",
+            """
+            class StoreSuite extends FunSuite {
+              test("keeps rows") {
+                assert(true)
+              }
+            }
+            """,
+            ["1-1 class StoreSuite", "2-5 test StoreSuite.keeps rows"],
+        ),
+    ],
+)
+def test_what_is_called_by_a_sentence_is_a_unit(
+    code_lang: str, source: str, units: list[str]
+) -> None:
+    """Tests, suites, tasks and tables are found and shown by what they say they are."""
+    assert outline(parse(source, code_lang)) == units
+
+
+def rows(count: int, indent: str = "  ") -> str:
+    return f"{indent}  call(1);\n" * count
+
+
+def test_the_function_that_a_module_is_is_looked_through() -> None:
+    """What it keeps for itself stays where it is used."""
+    source = (
+        "(function ($) {\n  var kept = [\n    1,\n    2,\n    3,\n  ];\n"
+        f"  function read() {{\n{rows(20)}  }}\n"
+        f"  Store.prototype.write = function () {{\n{rows(10)}  }};\n}})(jQuery);\n"
+    )
+
+    assert outline(parse(source, "javascript")) == [
+        "1-6 gap",
+        "7-28 function read",
+        "29-41 function Store.prototype.write",
+    ]
+
+
+def test_members_of_a_long_object_are_units_of_it() -> None:
+    source = (
+        f"export default {{\n  name: 'rows',\n  data() {{\n{rows(15)}  }},\n"
+        f"  methods: {{\n    'load': function () {{\n{rows(30)}    }},\n  }},\n}};\n"
+        f"const store = {{\n  read: () => {{\n{rows(30)}  }},\n}};\n"
+    )
+
+    assert outline(parse(source, "javascript")) == [
+        "1-2 gap",
+        "3-19 method data",
+        "20-20 gap",
+        "21-54 function load",
+        "55-55 const store",
+        "56-88 function store.read",
+    ]
+
+
+def test_a_function_that_holds_no_other_stays_whole() -> None:
+    source = f"app.get('/rows', (request, response) => {{\n{rows(40)}}});\n"
+
+    assert outline(parse(source, "javascript")) == ["1-42 gap"]
+
+
+def test_tables_and_macros_of_c_have_names() -> None:
+    source = """
+    typedef struct Row Row;
+
+    static const struct setting settings[] = {
+        {"rows", 1},
+        {"columns", 2},
+    };
+
+    /* Says what it does. */
+    DEFUN ("first", Ffirst, Sfirst, 1, 1, 0,
+           doc: /* Return the first.  */)
+      (Lisp_Object list)
+    {
+      return first (list);
+    }
+
+    SYSCALL_DEFINE2(keep, int, row, int, flags)
+    {
+        return 0;
+    }
+
+    static void never_returns()
+    fail(void)
+    {
+        exit(1);
+    }
+    """
+
+    assert outline(parse(source, "c")) == [
+        "1-1 gap",
+        "3-6 const settings",
+        "8-14 function Ffirst",
+        "16-19 function keep",
+        "21-25 function fail",
+    ]
+
+
+def test_a_class_of_php_within_a_condition_is_read() -> None:
+    source = """
+    <?php
+    if (!class_exists('Store')) :
+    class Store {
+        function keep() { return 1; }
+    }
+    endif;
+    """
+
+    assert outline(parse(source, "php")) == [
+        "1-2 gap",
+        "3-3 class Store",
+        "4-6 method Store.keep",
+    ]

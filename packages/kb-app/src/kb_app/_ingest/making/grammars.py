@@ -9,7 +9,10 @@ A row names
 * ``inside``: node types that only hold others and are looked through;
 * ``wrappers``: node types that belong to the unit they hold (decorators, ``export``);
 * ``leading``: node types that belong to the unit right after them (comments, attributes);
-* ``constants``: node types that are units if long or if they hold a function.
+* ``constants``: node types that are units if long or if they hold a function, and what is a
+  test called by a sentence;
+* ``opened``: node types that are looked through where they are long: what wraps most of a file,
+  such as the function of a module, and objects of functions.
 
 For resources (YAML, TOML, Makefiles, …) and for languages whose grammar is not worth its
 size, a pattern for the line that starts a unit, its header, is enough: the unit goes on to
@@ -41,6 +44,7 @@ class Language:
     wrappers: frozenset[str] = frozenset()
     leading: frozenset[str] = field(default=frozenset({"comment"}))
     constants: frozenset[str] = frozenset()
+    opened: frozenset[str] = frozenset()
 
 
 def _row(module: str, units: str, **sets: str) -> Language:
@@ -83,12 +87,21 @@ _SCRIPT = {
     "wrappers": "export_statement ambient_declaration",
     "leading": "comment decorator",
     "constants": "lexical_declaration variable_declaration public_field_definition"
-    " field_definition expression_statement",
+    " field_definition expression_statement pair",
+    "opened": "arguments array arrow_function assignment_expression call_expression"
+    " export_statement function_expression if_statement lexical_declaration new_expression object"
+    " pair parenthesized_expression return_statement sequence_expression try_statement"
+    " unary_expression variable_declaration variable_declarator",
 }
 
 LANGUAGES: dict[str, Language] = {
-    "bash": _row("tree_sitter_bash", "function: function_definition", inside="if_statement"),
-    "c": _row("tree_sitter_c", _C_UNITS, inside=_C_INSIDE),
+    "bash": _row(
+        "tree_sitter_bash",
+        "function: function_definition",
+        inside="if_statement",
+        constants="command",
+    ),
+    "c": _row("tree_sitter_c", _C_UNITS, inside=_C_INSIDE, constants="declaration"),
     "cpp": _row(
         "tree_sitter_cpp",
         _C_UNITS + "class: class_specifier\nnamespace: namespace_definition\n"
@@ -96,6 +109,7 @@ LANGUAGES: dict[str, Language] = {
         holders="class_specifier struct_specifier namespace_definition",
         inside=_C_INSIDE + " field_declaration_list field_declaration",
         wrappers="template_declaration",
+        constants="declaration",
     ),
     "csharp": _row(
         "tree_sitter_c_sharp",
@@ -177,7 +191,8 @@ LANGUAGES: dict[str, Language] = {
         function="language_php",
         holders="class_declaration interface_declaration trait_declaration enum_declaration"
         " namespace_definition",
-        inside="declaration_list enum_declaration_list compound_statement if_statement",
+        inside="declaration_list enum_declaration_list compound_statement colon_block if_statement"
+        " else_clause",
     ),
     "python": _row(
         "tree_sitter_python",
@@ -199,7 +214,9 @@ LANGUAGES: dict[str, Language] = {
         method: method singleton_method
         """,
         holders="module class singleton_class",
-        inside="body_statement",
+        inside="body_statement call argument_list do_block block block_body if unless then else"
+        " elsif begin",
+        constants="assignment call",
     ),
     "rust": _row(
         "tree_sitter_rust",
@@ -235,7 +252,7 @@ LANGUAGES: dict[str, Language] = {
         " enum_definition",
         inside="template_body enum_body",
         leading="comment block_comment",
-        constants="val_definition",
+        constants="val_definition call_expression",
     ),
     "starlark": _row(
         "tree_sitter_python",

@@ -6,8 +6,13 @@ taken from a tree, so units are whole lines, and offsets of bytes never matter.
 
 A unit is called what it calls itself. Most grammars put that into the field ``name``. The
 others are here: declarators of C, what an ``impl`` or a receiver belongs to, constants that
-hold a function, selectors of CSS, targets of Bazel. A name is one line, and its parts are
-joined by dots whatever the language writes.
+hold a function, selectors of CSS, targets of Bazel; what a test, a task or a table is said to
+be is in ``kb_app._ingest.making.said``. A name is one line, and its parts are joined by dots
+whatever the language writes.
+
+What wraps most of a file is looked through: the function that a module of JavaScript is, and
+objects whose members are functions. What such a function keeps for itself is no unit, unless
+it is a function.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.making.blocks import Region
+from kb_app._ingest.making.said import said_of
 from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -51,6 +57,8 @@ class _Place:
     depth: int = 0
     head: int = -1
     """The row on which the unit around starts; what starts there, too, is part of it."""
+    in_function: bool = False
+    """Whether a function that wraps units is around."""
 
 
 def _walk(nodes: Sequence[Node], place: _Place) -> Iterator[Region]:
@@ -62,9 +70,13 @@ def _walk(nodes: Sequence[Node], place: _Place) -> Iterator[Region]:
             lead.add(first, last)
             continue
         found = _unit_of(node, language)
+        if found is not None and place.in_function and found[1] == "const" and not _is_long(node):
+            found = None
         if found is not None and first > place.head:
+            if node.type == "expression_statement":
+                last = max(last, _last_row(_body_of_macro(node) or node))
             yield from _unit(found, lead.before(first), last, place)
-        elif found is None and (node.type in language.inside or node.type == "ERROR"):
+        elif found is None and _is_looked_through(node, language):
             yield from _deeper(node, place)
         lead.end(last)
 
@@ -74,15 +86,44 @@ def _unit(found: tuple[Node, str], first: int, last: int, place: _Place) -> Iter
     name = _name_of(node)
     path = (*place.path, name) if name else place.path
     level = place.level + 1
-    yield Region(first, last + 1, "unit", level, ".".join(path) or None, kind, next(place.numbers))
-    if node.type in place.language.holders:
+    symbol = ".".join(path)[: 2 * _LONGEST] or None
+    yield Region(first, last + 1, "unit", level, symbol, kind, next(place.numbers))
+    if (holder := _holder(node, kind, place.language)) is not None:
         inner = replace(place, path=path, level=level, head=node.start_point.row)
-        yield from _deeper(node, inner)
+        yield from _deeper(holder, inner)
+
+
+def _holder(node: Node, kind: str, language: Language) -> Node | None:
+    """Return what holds the members of the unit *node*, if they are units of their own."""
+    if node.type in language.holders:
+        return node
+    if node.type not in language.constants:
+        return None
+    if (said := said_of(node)) is not None:
+        return said.members
+    return node if kind == "const" and language.opened and _is_long(node) else None
 
 
 def _deeper(node: Node, place: _Place) -> Iterator[Region]:
     if place.depth < _DEEPEST:
-        yield from _walk(node.named_children, replace(place, depth=place.depth + 1))
+        in_function = place.in_function or node.type in _FUNCTIONS
+        inner = replace(place, depth=place.depth + 1, in_function=in_function)
+        yield from _walk(node.named_children, inner)
+
+
+_LONG_WRAPPER = 30
+"""From so many rows on, what wraps units is looked through."""
+
+
+def _is_looked_through(node: Node, language: Language) -> bool:
+    kind = node.type
+    if kind in language.inside:  # a call of Ruby has a block, or is ``private def name``
+        return kind != "call" or node.start_point.row < node.end_point.row
+    return kind == "ERROR" or (kind in language.opened and _is_long(node))
+
+
+def _is_long(node: Node) -> bool:
+    return node.end_point.row - node.start_point.row >= _LONG_WRAPPER
 
 
 class _Lead:
@@ -119,18 +160,24 @@ def _unit_of(node: Node, language: Language) -> tuple[Node, str] | None:
     """Return the unit that *node* is or wraps, and what kind of one."""
     kind = node.type
     if kind in language.units:
-        needs_body = kind.endswith(_NEED_A_BODY)
-        if needs_body and node.child_by_field_name("body") is None:
-            return None
-        return node, language.units[kind]
+        is_plain = kind != "type_definition" and not kind.endswith(_NEED_A_BODY)
+        return (node, language.units[kind]) if is_plain or _is_defined(node) else None
     if kind in language.constants:
         constant = _constant_kind(node)
         return (node, constant) if constant else None
     if kind in language.wrappers:
-        for child in node.named_children:
-            if (found := _unit_of(child, language)) is not None:
-                return found
+        found = (_unit_of(child, language) for child in node.named_children)
+        return next(filter(None, found), None)
+    if kind == "expression_statement" and "declaration" in language.constants:
+        return (node, "function") if _body_of_macro(node) is not None else None
     return None
+
+
+def _is_defined(node: Node) -> bool:
+    """Say whether a unit is more than the name of what is defined elsewhere."""
+    if node.type == "type_definition":
+        return not _only_declares(node)
+    return node.child_by_field_name("body") is not None
 
 
 _LONGEST = 120
@@ -141,6 +188,8 @@ _FUNCTIONS = frozenset({
     "arrow_function", "function_expression", "function", "generator_function", "class",
     "anonymous_function", "lambda_literal",
 })  # fmt: skip
+_ONLY_SAY = frozenset({"assignment", "call", "call_expression", "command"})
+"""Constants that are units where they say what they are, and else are not."""
 _DECLARATORS = frozenset({
     "identifier", "field_identifier", "qualified_identifier", "destructor_name",
     "operator_name", "type_identifier", "operator_cast",
@@ -157,13 +206,22 @@ def _constant_kind(node: Node) -> str | None:
     """Return what a constant's declaration counts as, ``None`` if as nothing."""
     if _target(node):
         return "target"
+    said = said_of(node)
+    if said is not None or node.type in _ONLY_SAY:
+        return said.kind if said is not None else None
     value = _value(node)
     if value is not None and value.type in _FUNCTIONS:
         return "class" if value.type == "class" else "function"
     if node.end_point.row - node.start_point.row + 1 < _LONG_LINES:
         return None
-    # A statement with an effect is no constant, an assignment is.
-    return None if node.type == "expression_statement" and value is None else "const"
+    return "const" if _is_constant(node.type, value) else None
+
+
+def _is_constant(kind: str, value: Node | None) -> bool:
+    """Say whether a statement gives a name a value; one with an effect does not."""
+    if kind == "declaration":
+        return value is not None and value.type == "initializer_list"
+    return kind != "pair" and (kind != "expression_statement" or value is not None)
 
 
 def _clean(name: str) -> str:
@@ -195,11 +253,63 @@ _OF_TESTS = re.compile(r"(?:TYPED_)?TEST(?:_[FP])?")
 def _function(node: Node) -> str:
     """Return the name of a function; ``TEST(Suite, Name)`` of GoogleTest is ``Suite.Name``."""
     name = _by_field(node) or _declarator(node)
+    declarator = node.child_by_field_name("declarator")
+    if called := _after_macro(declarator):
+        return called
     if not _OF_TESTS.fullmatch(name):
         return name
-    declarator = node.child_by_field_name("declarator")
     said = _text(declarator.child_by_field_name("parameters") if declarator else None)
     return ".".join(part.strip() for part in said.strip("()").split(",")) or name
+
+
+def _after_macro(declarator: Node | None) -> str:
+    """Return the name that stands after a macro, ``void noreturn() name(void) {``, if one does."""
+    last = declarator.named_children[-1:] if declarator is not None else []
+    if not last or last[0].type != "call_expression" or declarator is None:
+        return ""
+    if _text(declarator.child_by_field_name("parameters")) != "()":
+        return ""
+    return _text(last[0].child_by_field_name("function"))
+
+
+_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+
+
+def _body_of_macro(node: Node) -> Node | None:
+    """Return the body that follows ``DEFUN (…)``, a macro by which C defines a function."""
+    if node.type != "expression_statement":
+        return None
+    body = node.next_named_sibling
+    while body is not None and body.type == "comment":
+        body = body.next_named_sibling
+    if body is None or body.type != "compound_statement" or _macro_call(node) is None:
+        return None
+    return body
+
+
+def _macro_call(node: Node) -> Node | None:
+    call = next(iter(node.named_children), None)
+    function = call
+    while function is not None and function.type == "call_expression":
+        call, function = function, function.child_by_field_name("function")
+    is_macro = function is not None and _MACRO.fullmatch(_text(function)) is not None
+    return call if is_macro and call is not None and call.type == "call_expression" else None
+
+
+def _defined_by_macro(node: Node) -> str:
+    """Return the first name that a macro is given by which a function is defined."""
+    call = _macro_call(node) if _body_of_macro(node) is not None else None
+    arguments = call.child_by_field_name("arguments") if call is not None else None
+    names = arguments.named_children if arguments is not None else []
+    return _text(next((child for child in names if child.type == "identifier"), None))
+
+
+def _only_declares(node: Node) -> bool:
+    """Say whether a ``typedef`` of C gives a struct its own name, which is defined elsewhere."""
+    named = node.child_by_field_name("type")
+    if named is None or not named.type.endswith("_specifier"):
+        return False
+    return named.child_by_field_name("body") is None and _by_field(named) == _declarator(node)
 
 
 def _impl(node: Node) -> str:
@@ -234,7 +344,7 @@ def _value(node: Node) -> Node | None:
     if (direct := node.child_by_field_name("value")) is not None:
         return direct
     for child in node.children:
-        if child.type == "variable_declarator":
+        if child.type in {"variable_declarator", "init_declarator"}:
             return child.child_by_field_name("value")
         if child.type == "assignment_expression":
             return child.child_by_field_name("right")
@@ -242,7 +352,7 @@ def _value(node: Node) -> Node | None:
 
 
 def _constant(node: Node) -> str:
-    for field in ("name", "property", "pattern"):
+    for field in ("name", "property", "pattern", "key"):
         if (named := node.child_by_field_name(field)) is not None:
             return _text(named)
     for child in node.children:
@@ -267,6 +377,11 @@ def _target(node: Node) -> str:
         if child.type == "keyword_argument" and _by_field(child) == "name":
             return _text(child.child_by_field_name("value")).strip("\"'")
     return ""
+
+
+def _said(node: Node) -> str:
+    said = said_of(node)
+    return said.name if said is not None else ""
 
 
 def _child(kind: str, otherwise: str = "") -> Callable[[Node], str]:
@@ -294,7 +409,14 @@ _FINDERS: dict[str, Callable[[Node], str]] = {
     "companion_object": _own("Companion"),
     "const_declaration": _first_spec,
     "deinit_declaration": _own("deinit"),
-    "expression_statement": lambda node: _target(node) or _constant(node),
+    "assignment": _said,
+    "call": _said,
+    "call_expression": _said,
+    "command": _said,
+    "declaration": _declarator,
+    "expression_statement": lambda node: (
+        _target(node) or _said(node) or _defined_by_macro(node) or _constant(node)
+    ),
     "extension_definition": _own("extension"),
     "field_definition": _constant,
     "function_definition": _function,
@@ -305,6 +427,7 @@ _FINDERS: dict[str, Callable[[Node], str]] = {
     "lexical_declaration": _constant,
     "media_statement": _head,
     "method_declaration": _method,
+    "pair": _constant,
     "property_declaration": _constant,
     "public_field_definition": _constant,
     "rule_set": _child("selectors"),

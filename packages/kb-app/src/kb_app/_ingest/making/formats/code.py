@@ -4,10 +4,12 @@ Blocks are whole lines. Comments, decorators and attributes belong to the unit t
 before; a class is a head, its members, and gaps for what lies between them; imports and
 other lines outside all units are gaps, of which those that give names their values, right below
 the imports of a file, are constants, paragraph by paragraph. Lines that only close what was
-opened belong to what they follow. The symbol of a member is its path, joined by dots.
+opened belong to what they follow. The symbol of a member is its path, joined by dots. Tests
+that are called by a sentence are units of that name.
 
-An error in the code never fails the file: what the grammar makes out is used. A file that
-takes a grammar too long, or has endless lines, is cut at its blank lines, with a warning.
+An error in the code never fails the file: what the grammar makes out is used. A line without
+end is data, which no grammar is shown; a file that is mostly such lines, or takes a grammar too
+long, is cut at its blank lines, with a warning.
 
 A chunk is one unit, or small siblings together. A unit is not cut while it fits; one that
 does not is cut at blank lines, then at lines, and its parts are numbered. No text is in two
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeChunker", "CodeParser"]
 
-_PARSER = "code-4"
+_PARSER = "code-5"
 _CHUNKER = "code-1"
 
 _LONGEST_LINE = 5_000
@@ -54,7 +56,10 @@ _SECONDS_PER_BYTE = 3e-6
 _PIECE = 1 << 12
 _WITH_MACROS = frozenset({"c", "cpp"})
 _CLOSING_MAX = 200
-_CLOSERS = re.compile(r"(?:[\s})\]>;,]|(?://|end\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*")
+_CLOSERS = re.compile(
+    r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)"  # ``})(jQuery);``
+    r"|(?://|end(?:if|for|foreach|while|switch)?\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*"
+)
 
 
 class CodeParser:
@@ -68,9 +73,10 @@ class CodeParser:
         language = LANGUAGES[CODE_ALIASES.get(name, name)]
         warnings = list(content.warnings)
         tree = None
-        if max(map(len, lines.texts)) > _LONGEST_LINE:
+        text = _without_endless(lines)
+        if text is None:
             warnings.append(f"code: a line of over {_LONGEST_LINE} characters, cut at blank lines")
-        elif (tree := _tree(content.text, name, language)) is None:
+        elif (tree := _tree(text, name, language)) is None:
             warnings.append("code: the grammar took too long, cut at blank lines")
         if tree is None:
             regions = paragraphs(lines, 0, len(lines), "gap")
@@ -87,6 +93,16 @@ class CodeParser:
             warnings=tuple(warnings),
             parser_version=_PARSER,
         )
+
+
+def _without_endless(lines: Lines) -> str | None:
+    """Return what a grammar reads, without endless lines; ``None`` if these are most of it."""
+    sizes = list(map(len, lines.texts))
+    if max(sizes) <= _LONGEST_LINE:
+        return lines.text
+    if sum(size for size in sizes if size > _LONGEST_LINE) * 2 > len(lines.text):
+        return None
+    return "\n".join("" if len(text) > _LONGEST_LINE else text for text in lines.texts)
 
 
 def _settled(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:

@@ -96,19 +96,23 @@ def _lead(lines: Lines, header: Header, blocks: Mapping[int, int], first: int, l
 def _blocks(lines: Lines, header: Header, first: int, end: int) -> dict[int, int]:
     """Return where comments and strings of several lines begin, by their last lines."""
     found: dict[int, int] = {}
-    closers, line = header.closers, first
-    while closers and line < end:
-        text = lines.texts[line]
-        opener = next((opener for opener in closers if _opens(text, opener)), None)
-        if opener is None:
-            line += 1
+    closers, after = header.closers, first
+    within = [
+        (line, opener)
+        for opener in closers
+        if opener in lines.text
+        for line in range(first, end)
+        if opener in lines.texts[line]
+    ]
+    for line, opener in sorted(within):
+        if line < after or opener not in closers or not _opens(lines.texts[line], opener):
             continue
         last = _closed(lines, closers[opener], line + 1, end)
-        if last == end and not _is_pod(text):
+        if last == end and opener != POD:
             del closers[opener]  # what is never closed opens nothing
             continue
         found[min(last, end - 1)] = line
-        line = last + 1
+        after = last + 1
     return found
 
 
