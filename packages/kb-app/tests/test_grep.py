@@ -379,3 +379,26 @@ def test_bad_input_is_refused_by_name(query: dict[str, Any], field: str) -> None
         asked(**query)
 
     assert caught.value.details["field"] == field
+
+
+COMMENTED = {
+    "c": ("/*\n * walk - visits all\n", " */\nint\nwalk(int root)\n{\n  return walk(0);\n}"),
+    "python": ("# walk visits all.\n", "@cache\ndef walk(root):\n    return walk(0)"),
+    "elixir": ('@doc """\nwalk/1 visits all.\n', '"""\ndef walk(root) do\n  walk(0)\nend'),
+    "perl": ("=head2 walk\n", "\n=cut\n\nsub walk {\n  walk(0);\n}"),
+}
+
+
+@pytest.mark.parametrize("code_lang", COMMENTED)
+@pytest.mark.parametrize("remark", ["", "Says what it does, at length.\n" * 100])
+def test_what_defines_a_name_is_not_the_comment_on_it(code_lang: str, remark: str) -> None:
+    mark = "# " if code_lang == "python" else ""
+    begin, code = COMMENTED[code_lang]
+    text = begin + "".join(mark + line for line in remark.splitlines(keepends=True)) + code
+    unit = {**UNIT, "start": 0, "end": len(text)}
+
+    found = asked(document("src/a", text, media="code", blocks=(unit,)), pattern="walk")
+
+    (line,) = [line for line in found["files"][0]["lines"] if line.get("is_definition")]
+    assert line["text"] in {"walk(int root)", "def walk(root):", "def walk(root) do", "sub walk {"}
+    assert line["unit_end"] == text.count("\n") + 1

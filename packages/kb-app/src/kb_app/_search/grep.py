@@ -50,6 +50,14 @@ _BEFORE = 80
 """Characters before the first match that are shown of a longer line."""
 _HEAD_BYTES = 2_000
 """How far from the start of a symbol its name stands at most: decorators come before it."""
+_LONGEST_LEAD = 20_000
+_FARTHEST = _LONGEST_LEAD + _HEAD_BYTES
+_LEAD = re.compile(
+    rb"(?:\s|//[^\n]*|/\*[\s\S]*?\*/|\(\*[\s\S]*?\*\)|\{-[\s\S]*?-\}|--\[\[[\s\S]*?\]\]"
+    rb"|(?:--|;|%|!|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
+    rb"|(?:@doc\s+(?:~S)?)?\"{3}[\s\S]*?\"{3})*+"
+)
+"""Comments and documentation that stand before what they tell of."""
 _GIVEN = re.compile(rb"(?:[\w<>\[\]]+[ \t]+){0,4}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
 """A line at the margin that gives a name a value: as telling as a function."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
@@ -281,10 +289,10 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[
             continue  # it stands below all lines that match
         near = bisect_right(starts, start)
         is_before = near and data.find(b"\n", starts[near - 1], start) < 0
-        if not is_before and (near == len(starts) or starts[near] >= start + _HEAD_BYTES):
+        if not is_before and (near == len(starts) or starts[near] >= start + _FARTHEST):
             continue  # most symbols stand in lines that do not match
         name = named.encode()
-        start = max(start, data.find(name, start, start + _HEAD_BYTES))
+        start = _name_of(data, name, start)
         at = bisect_right(starts, start) - 1
         if at < 0 or data.find(b"\n", starts[at], start) >= 0:
             continue
@@ -295,6 +303,15 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[
             size = len(text[char : block["end"]].encode("utf-8", "replace"))
             stop = byte + size if text else block["end"]
             yield starts[at], data[start:stop].rstrip().count(b"\n")
+
+
+def _name_of(data: bytes, name: bytes, start: int) -> int:
+    """Return where what begins at *start* is called so, and not where a comment on it says so."""
+    lead = _LEAD.match(data, start, start + _LONGEST_LEAD) if name else None
+    for first in (lead.end() if lead else start, start):
+        if (at := data.find(name, first, first + _HEAD_BYTES)) >= 0:
+            return at
+    return start
 
 
 def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[int, int]]:
