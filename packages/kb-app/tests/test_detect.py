@@ -173,6 +173,8 @@ MATLAB = b"% Sums.\nfunction y = total(x)\n"
         ("a.mm", MATLAB, "objc"),
         ("a.ts", b"<?xml version='1.0'?>\n<!DOCTYPE TS>\n<TS/>\n", "gettext"),
         ("a.ts", b"export const a = 1;\n", "typescript"),
+        ("run.t", b"Rows are kept:\n\n  $ keep use\n  kept\n", None),
+        ("run.t", b"use Test::More;\nok 1;\n", "perl"),
     ],
 )
 def test_a_name_of_several_languages_is_of_the_one_that_the_file_is_in(
@@ -186,6 +188,38 @@ def test_a_name_of_several_languages_is_of_the_one_that_the_file_is_in(
 
     assert isinstance(judged, SourceFile)
     assert judged.code_lang == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "media"),
+    [
+        (
+            b"<?xml version='1.0'?>\n<!DOCTYPE refentry PUBLIC '-//OASIS//DTD DocBook XML'>\n",
+            "text",
+        ),
+        (b'<article xmlns="http://docbook.org/ns/docbook" version="5.0">', "text"),
+        (b"<?xml version='1.0'?>\n<!-- Rows. -->\n<sect1 id='rows'>\n", "text"),
+        (b"<?xml version='1.0'?>\n<project><section/></project>\n", "code"),
+    ],
+)
+def test_a_manual_in_docbook_is_a_text(head: bytes, media: str) -> None:
+    file = SourceFile(source_id="s", path="man/a.xml", media="code", code_lang="xml")
+
+    judged = judge_bytes(file, head, Caps())
+
+    assert isinstance(judged, SourceFile)
+    assert (judged.media, judged.code_lang) == (media, "xml" if media == "code" else None)
+
+
+@pytest.mark.parametrize(
+    ("path", "media"),
+    [("README.ru", "text"), ("etc/TUTORIAL.pl", "text"), ("readme.pl", "code"), ("CRC.cs", "code")],
+)
+def test_a_language_that_people_speak_is_no_language_of_code(path: str, media: str) -> None:
+    kind = detect(path)
+
+    assert kind is not None
+    assert kind.media == media
 
 
 @given(st.text(max_size=30), st.binary(max_size=200))

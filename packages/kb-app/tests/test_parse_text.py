@@ -299,3 +299,76 @@ def test_titles(path: str, text: str, title: str) -> None:
     file = SourceFile(source_id="s", path=path, media="text")
 
     assert parser_for("text")(FileContent(text.encode()), file).metadata.title == title
+
+
+DOCBOOK = """
+    <!-- doc/config.sgml <sect1><title>none</title> -->
+    <chapter id="config">
+      <title>Server &amp; Client</title>
+      <sect1><title>Settings</title>
+        <para>What may be set.</para>
+        <table><title>No heading</title></table>
+        <variablelist>
+         <varlistentry id="rows">
+          <term><varname>most_rows</varname> (<type>integer</type>)
+          <indexterm><primary>rows</primary></indexterm>
+          </term>
+          <listitem>
+           <para>The default is 40.</para>
+           <variablelist><varlistentry><term>inner</term></varlistentry></variablelist>
+          </listitem>
+         </varlistentry>
+        </variablelist>
+        <para>Behind the list.</para>
+      </sect1>
+      <refentry>
+        <refmeta><refentrytitle>keep</refentrytitle></refmeta>
+        <refsynopsisdiv><synopsis>keep ROWS</synopsis></refsynopsisdiv>
+      </refentry>
+    </chapter>
+"""
+
+
+def test_docbook_has_sections_and_entries_by_their_terms() -> None:
+    found = outline(DOCBOOK, "doc/config.sgml")
+
+    assert list(dict.fromkeys(path for _, path, _ in found)) == [
+        (),
+        ("Server & Client",),
+        ("Server & Client", "Settings"),
+        ("Server & Client", "Settings", "most_rows (integer)"),
+        ("Server & Client", "keep"),
+        ("Server & Client", "keep", "Synopsis"),
+    ]
+    entry = "\n".join(text for _, path, text in found if path[-1:] == ("most_rows (integer)",))
+    assert "default is 40" in entry
+    assert "inner" in entry
+    (behind,) = [path for _, path, text in found if "Behind the list" in text]
+    assert behind == ("Server & Client", "Settings")
+
+
+def test_docbook_is_called_by_its_first_title() -> None:
+    file = SourceFile(source_id="s", path="a.sgml", media="text")
+
+    document = parser_for("text")(FileContent(dedent(DOCBOOK).encode()), file)
+
+    assert document.metadata.title == "Server & Client"
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<sect1>", "</sect1>", "<title>", "</title>", "<term>", "</term>", "<varlistentry>",
+             "</varlistentry>", "<refsynopsisdiv>", "x", "\n", "<!--", "-->", "<"]
+        ),
+        max_size=40,
+    ).map("".join)
+)  # fmt: skip
+@example("<sect1><title>a</title><sect2><title>b</title>\n</sect1>\nx\n")
+def test_any_docbook_is_in_one_block_each(text: str) -> None:
+    file = SourceFile(source_id="s", path="a.sgml", media="text")
+
+    document = parser_for("text")(FileContent(text.encode()), file)
+
+    held = "".join(document.text[block.start : block.end] for block in document.blocks)
+    assert "".join(held.split()) == "".join(text.split())

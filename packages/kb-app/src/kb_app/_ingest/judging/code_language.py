@@ -28,6 +28,8 @@ _OF_MATLAB = re.compile(
     rb"(?:%|classdef\b|function\b|(?:clear|close|clc|pkg|addpath)\b|[\w.]+[ \t]*=)"
 )
 """How a file of MATLAB or Octave begins, after comments of the latter, and none of Objective-C."""
+_OF_CRAM = re.compile(rb"^  \$ ", re.MULTILINE)
+_OF_PERL = re.compile(rb"^(?:#!.*\bperl\b|[ \t]*(?:use|package|sub|my|our)\b)", re.MULTILINE)
 
 
 def language_of(path: str, code_lang: str | None, data: bytes) -> str | None:
@@ -41,6 +43,8 @@ def language_of(path: str, code_lang: str | None, data: bytes) -> str | None:
             return _language_of_header(begins)
         case "m" if code_lang == "objc":
             return "matlab" if _OF_MATLAB.match(begins) else code_lang
+        case "t" if code_lang == "perl" and _OF_CRAM.search(begins):
+            return code_lang if _OF_PERL.search(begins) else None  # what a shell is told, and says
         case "ts" if (
             begins.lstrip(b"\xef\xbb\xbf").lstrip().startswith((b"<?xml", b"<!DOCTYPE TS"))
         ):

@@ -271,6 +271,14 @@ PAGES_OR_CODE = (Media.HTML, Media.CODE)
 """What a file that is called HTML may be: a page, or a template of pages."""
 
 
+_TONGUES = frozenset({"cs", "pl", "ru", "sv"})
+"""Languages that people speak, whose short names are extensions of code, too."""
+_READ = frozenset(
+    {"authors", "changelog", "contributing", "copying", "faq", "hacking", "license", "news"}
+    | {"readme", "todo", "tutorial"}
+)
+
+
 def detect(path: str) -> Kind | None:
     """Return what the name of *path* says of the file; ``None`` if it says nothing."""
     name = path[path.rfind("/") + 1 :].lower()
@@ -283,6 +291,12 @@ def detect(path: str) -> Kind | None:
     is_named = extension not in _CODE or path[path.rfind("/") + 1].isupper()
     if is_named and (stem.endswith("dockerfile") or stem in {"containerfile", "makefile", ".env"}):
         return Kind(Media.CODE, _NAMES.get(stem, "dockerfile"))  # Dockerfile.dev, no makefile.py
+    if (
+        extension in _TONGUES
+        and stem in _READ
+        and path[path.rfind("/") + 1 :].startswith(stem.upper())
+    ):
+        return Kind(Media.TEXT)  # README.ru, in Russian
     if extension in _CODE:
         return Kind(Media.CODE, _CODE[extension])
     return Kind(Media(_MEDIA[extension])) if extension in _MEDIA else None

@@ -34,6 +34,7 @@ from kb_app._ingest.judging.kinds import (
 )
 from kb_app._ingest.judging.secrets import check_secret_name, find_passwords, find_secret
 from kb_app._ingest.judging.templates import is_template
+from kb_app._ingest.making.docbook import is_docbook
 from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_app._media import later_of, medium_of, parser_for
 from kb_core.documents import Enclosure, ParsedDocument, SourceFile
@@ -87,6 +88,8 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
     if file.media == Media.HTML and is_template(data):
         file = replace(file, media=Media.CODE, code_lang="html")
+    if file.code_lang == "xml" and is_docbook(data[:HEAD_BYTES]):
+        file = replace(file, media=Media.TEXT, code_lang=None)  # a manual, and no settings
     if (language := language_of(file.path, file.code_lang, data)) != file.code_lang:
         file = replace(file, code_lang=language)
     unfit = check_medium(file.media, file.path)

@@ -1,7 +1,7 @@
 r"""Plain text: paragraphs, and headings where a format makes them certain.
 
-reStructuredText, Org, AsciiDoc, LaTeX and MediaWiki have headings; every other text has
-paragraphs only: a line in capitals or over a row of dashes may be anything. A text of any
+reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki and DocBook have headings; every other text
+has paragraphs only: a line in capitals or over a row of dashes may be anything. A text of any
 other name that has a directive or a target of reStructuredText (``.. note::``,
 ``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``,
 ``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``).
@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
+from kb_app._ingest.making.docbook import docbook_headings, docbook_title
 from kb_app._ingest.making.latex import latex_headings, latex_says
 from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
 from kb_app._ingest.making.restructured import find_headings, is_restructured
@@ -28,7 +29,7 @@ from kb_core.ports import Content, TokenCounter
 
 __all__ = ["ParagraphChunker", "TextParser"]
 
-_PARSER = "text-4"
+_PARSER = "text-5"
 _CHUNKER = "paragraphs-3"
 
 _TITLE_MAX = 200
@@ -54,6 +55,7 @@ _HEAD = 60
 _ADOC = re.compile(r"(={1,6})[ \t]+(\S.*)")
 _WIKI = re.compile(r"(={1,6})[ \t]*([^=\s].*?)[ \t]*\1[ \t]*")
 _LATEX = ("tex", "ltx")
+_DOCBOOK = ("sgml", "dbk", "docbook", "xml")
 _SETTING = re.compile(r"\s|$|\.\.|:|//|#")
 """Lines that may stand before a heading that opens the text: settings, comments, blanks."""
 
@@ -138,14 +140,16 @@ def _org(lines: Lines) -> Iterator[tuple[Region, str]]:
 
 def _said(lines: Lines, extension: str) -> dict[str, object]:
     """Return what a file says of itself at its head, under the keys of front matter."""
-    says: dict[str, object] = {}
     if extension in _LATEX:
-        told = latex_says(lines.text)
-        day = _DAY.match(told.get("date", ""))
-        values = {"title": told.get("title", ""), "date": day[1] if day else ""}
-        return {key: value for key, value in values.items() if value}
-    if (pattern := _SAYING.get(extension)) is None:
-        return says
+        return _latex_said(lines)
+    if extension in _DOCBOOK:
+        return {"title": title} if (title := docbook_title(lines.text)) else {}
+    pattern = _SAYING.get(extension)
+    return _fields(lines, pattern) if pattern is not None else {}
+
+
+def _fields(lines: Lines, pattern: re.Pattern[str]) -> dict[str, object]:
+    says: dict[str, object] = {}
     for line in lines.texts[:_HEAD]:
         match = pattern.fullmatch(line)
         if match is None or (key := _SAYS.get(match[1].lower())) is None:
@@ -158,6 +162,13 @@ def _said(lines: Lines, extension: str) -> dict[str, object]:
         if value:
             says.setdefault(key, value)
     return says
+
+
+def _latex_said(lines: Lines) -> dict[str, object]:
+    told = latex_says(lines.text)
+    day = _DAY.match(told.get("date", ""))
+    values = {"title": told.get("title", ""), "date": day[1] if day else ""}
+    return {key: value for key, value in values.items() if value}
 
 
 def _org_tags(lines: Lines) -> Iterator[str]:
@@ -191,5 +202,6 @@ _FINDERS: dict[str, Callable[[Lines], Iterator[tuple[Region, str]]]] = {
     "mediawiki": _wiki,
     "wiki": _wiki,
     **dict.fromkeys(_LATEX, latex_headings),
+    **dict.fromkeys(_DOCBOOK, docbook_headings),
     "rst": find_headings,
 }
