@@ -625,8 +625,8 @@ end
 
 RUBY_UNITS = [
     "1-1 gap",
-    "3-4 module App",
-    "5-6 class App.Store",
+    "3-3 module App",
+    "4-6 class App.Store",
     "8-10 method App.Store.initialize",
     "12-16 method App.Store.of",
     "18-20 method top",
@@ -1159,3 +1159,37 @@ def test_a_class_of_php_within_a_condition_is_read() -> None:
         "3-3 class Store",
         "4-6 method Store.keep",
     ]
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "found"),
+    [
+        (
+            "ruby",
+            "module A\n  # Says f.\n  # More.\n  def f\n    1\n  end\nend\n",
+            "2-7 method A.f",
+        ),
+        (
+            "python",
+            "class A:\n    # Says f.\n    def f(self):\n        return 1\n",
+            "2-4 function A.f",
+        ),
+        (
+            "javascript",
+            "class A {\n  // Says f.\n  f() {\n    return 1;\n  }\n}\n",
+            "2-6 method A.f",
+        ),
+        ("php", "<?php\nclass A {\n  /** Says f. */\n  function f() {\n  }\n}\n", "3-6 method A.f"),
+        ("java", "class A {\n  /** Says f. */\n  void f() {\n  }\n}\n", "2-5 method A.f"),
+        ("cpp", "namespace a {\n// Says f.\nint f() {\n  return 1;\n}\n}\n", "2-6 function a.f"),
+        ("rust", "impl A {\n    /// Says f.\n    fn f() {\n    }\n}\n", "2-5 function A.f"),
+        ("scala", "object A {\n  // Says f.\n  def f = {\n    1\n  }\n}\n", "2-6 function A.f"),
+        ("kotlin", "object A {\n  // Says f.\n  fun f() {\n  }\n}\n", "2-5 function A.f"),
+        ("swift", "class A {\n  // Says f.\n  func f() {\n  }\n}\n", "2-5 function A.f"),
+        ("csharp", "class A {\n  // Says f.\n  void F() {\n  }\n}\n", "2-5 method A.F"),
+    ],
+)
+def test_a_comment_on_the_first_member_belongs_to_it(
+    code_lang: str, source: str, found: str
+) -> None:
+    assert outline(parse(source, code_lang))[-1] == found

@@ -35,10 +35,11 @@ __all__ = ["DEPTH", "in_their_places", "is_late", "role_filter", "role_of", "wei
 _FOLDERS = (
     "test", "tests", "tests-*", "*-tests", "testing", "testdata", "__tests__", "spec", "specs",
     "fixtures", "fake", "fakes", "mock", "mocks", "bench", "benches", "benchmark", "benchmarks",
+    "t", "Test", "Tests", "*Tests", "*Test", "testData", "Fixtures", "__mocks__", "e2e",
 )  # fmt: skip
 _FILES = (
     "test_*", "*_test.*", "*.test.*", "*-test.*", "*Test.*", "*Tests.*", "*_spec.*", "*.spec.*",
-    "conftest.*",
+    "conftest.*", "*.t",
 )  # fmt: skip
 _CONFIG = (
     "json", "yaml", "toml", "ini", "xml", "css", "dockerfile", "makefile", "properties", "gettext",
@@ -47,7 +48,7 @@ _CONFIG = (
 """Languages that say how things are to be or built, not what is done; and translations, which say
 again in each language what the code says once."""
 
-_OF_TESTS = ("test", "spec", "fixture", "fake", "mock", "bench")
+_OF_TESTS = ("test", "spec", "fixture", "fake", "mock", "bench", "/t/", ".t", "e2e")
 """What paths of them have in them, of which few others have any."""
 _IS_FOLDER = lazy_pattern("|".join(map(translate, _FOLDERS)))
 _IS_FILE = lazy_pattern("|".join(map(translate, _FILES)))
@@ -73,7 +74,8 @@ _IS: Mapping[FileRole, Filter] = {
 
 def role_of(found: StoredChunk | StoredDoc) -> FileRole:
     """Return what the file of *found* is, by its path, medium and language."""
-    if any(word in found["path"].lower() for word in _OF_TESTS):
+    path = f"/{found['path'].lower()}"
+    if any(word in path for word in _OF_TESTS):
         *folders, name = found["path"].split("/")
         if _IS_FILE.match(name) or any(map(_IS_FOLDER.match, folders)):
             return FileRole.TESTS

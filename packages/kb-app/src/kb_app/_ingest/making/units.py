@@ -61,9 +61,10 @@ class _Place:
     """Whether a function that wraps units is around."""
 
 
-def _walk(nodes: Sequence[Node], place: _Place) -> Iterator[Region]:
+def _walk(nodes: Sequence[Node], place: _Place, around: _Lead | None = None) -> Iterator[Region]:
+    """Yield the units of *nodes*; comments *around* belong to what comes first."""
     language = place.language
-    lead = _Lead()
+    lead = _Lead() if around is None else around
     for node in nodes:
         first, last = node.start_point.row, _last_row(node)
         if node.type in language.leading:
@@ -77,7 +78,7 @@ def _walk(nodes: Sequence[Node], place: _Place) -> Iterator[Region]:
                 last = max(last, _last_row(_body_of_macro(node) or node))
             yield from _unit(found, lead.before(first), last, place)
         elif found is None and _is_looked_through(node, language):
-            yield from _deeper(node, place)
+            yield from _deeper(node, place, lead)
         lead.end(last)
 
 
@@ -104,11 +105,11 @@ def _holder(node: Node, kind: str, language: Language) -> Node | None:
     return node if kind == "const" and language.opened and _is_long(node) else None
 
 
-def _deeper(node: Node, place: _Place) -> Iterator[Region]:
+def _deeper(node: Node, place: _Place, around: _Lead | None = None) -> Iterator[Region]:
     if place.depth < _DEEPEST:
         in_function = place.in_function or node.type in _FUNCTIONS
         inner = replace(place, depth=place.depth + 1, in_function=in_function)
-        yield from _walk(node.named_children, inner)
+        yield from _walk(node.named_children, inner, around)
 
 
 _LONG_WRAPPER = 30
