@@ -383,6 +383,7 @@ def test_bad_input_is_refused_by_name(query: dict[str, Any], field: str) -> None
 
 COMMENTED = {
     "c": ("/*\n * walk - visits all\n", " */\nint\nwalk(int root)\n{\n  return walk(0);\n}"),
+    "go": ("const (\n\t// walk visits all.\n", "\twalk = 1\n\tother = 2\n)"),
     "python": ("# walk visits all.\n", "@cache\ndef walk(root):\n    return walk(0)"),
     "elixir": ('@doc """\nwalk/1 visits all.\n', '"""\ndef walk(root) do\n  walk(0)\nend'),
     "perl": ("=head2 walk\n", "\n=cut\n\nsub walk {\n  walk(0);\n}"),
@@ -392,7 +393,7 @@ COMMENTED = {
 @pytest.mark.parametrize("code_lang", COMMENTED)
 @pytest.mark.parametrize("remark", ["", "Says what it does, at length.\n" * 100])
 def test_what_defines_a_name_is_not_the_comment_on_it(code_lang: str, remark: str) -> None:
-    mark = "# " if code_lang == "python" else ""
+    mark = {"python": "# ", "go": "\t// "}.get(code_lang, "")
     begin, code = COMMENTED[code_lang]
     text = begin + "".join(mark + line for line in remark.splitlines(keepends=True)) + code
     unit = {**UNIT, "start": 0, "end": len(text)}
@@ -400,5 +401,7 @@ def test_what_defines_a_name_is_not_the_comment_on_it(code_lang: str, remark: st
     found = asked(document("src/a", text, media="code", blocks=(unit,)), pattern="walk")
 
     (line,) = [line for line in found["files"][0]["lines"] if line.get("is_definition")]
-    assert line["text"] in {"walk(int root)", "def walk(root):", "def walk(root) do", "sub walk {"}
+    assert line["text"] in {
+        *("walk(int root)", "def walk(root):", "def walk(root) do", "sub walk {", "\twalk = 1")
+    }
     assert line["unit_end"] == text.count("\n") + 1

@@ -58,6 +58,7 @@ _LEAD = re.compile(
     rb"|(?:@doc\s+(?:~S)?)?\"{3}[\s\S]*?\"{3})*+"
 )
 """Comments and documentation that stand before what they tell of."""
+_REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=\s)|--|;|%|#(?![ \t]*define\b))")
 _GIVEN = re.compile(rb"(?:[\w<>\[\]]+[ \t]+){0,4}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
 """A line at the margin that gives a name a value: as telling as a function."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
@@ -308,10 +309,11 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[
 def _name_of(data: bytes, name: bytes, start: int) -> int:
     """Return where what begins at *start* is called so, and not where a comment on it says so."""
     lead = _LEAD.match(data, start, start + _LONGEST_LEAD) if name else None
-    for first in (lead.end() if lead else start, start):
-        if (at := data.find(name, first, first + _HEAD_BYTES)) >= 0:
-            return at
-    return start
+    first = lead.end() if lead else start
+    at = data.find(name, first, first + _HEAD_BYTES)
+    while name and at >= 0 and _REMARK.match(data, data.rfind(b"\n", 0, at) + 1):
+        at = data.find(name, at + 1, first + _FARTHEST)
+    return at if at >= 0 else max(start, data.find(name, start, start + _HEAD_BYTES))
 
 
 def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[int, int]]:
