@@ -1193,3 +1193,79 @@ def test_a_comment_on_the_first_member_belongs_to_it(
     code_lang: str, source: str, found: str
 ) -> None:
     assert outline(parse(source, code_lang))[-1] == found
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "units"),
+    [
+        (
+            "vue",
+            """
+            <template>
+              <p @click="keep">{{ row }}</p>
+            </template>
+
+            <script setup lang="ts">
+            import { ref } from "vue";
+
+            // Keeps a row.
+            function keep(row: number) {
+              return ref(row);
+            }
+            const read = (row: number) => {
+              return row;
+            };
+            </script>
+
+            <style>
+            p { color: red; }
+            </style>
+            """,
+            [
+                "1-3 section template",
+                "5-6 section script",
+                "8-11 function keep",
+                "12-15 function read",
+                "17-19 section style",
+            ],
+        ),
+        (
+            "svelte",
+            """
+            <script>
+              export let row;
+              function keep() {
+                return row;
+              }
+            </script>
+
+            <p on:click={keep}>{row}</p>
+            """,
+            ["1-2 section script", "3-6 function keep", "8-8 section template"],
+        ),
+        (
+            "astro",
+            """
+            ---
+            function keep(row) {
+              return row;
+            }
+            ---
+            <p>{keep(1)}</p>
+            """,
+            ["1-1 section script", "2-5 function keep", "6-6 section template"],
+        ),
+        ("vue", "<template><p/></template>\n<script>\n", [
+            "1-1 section template", "2-2 section script"]),
+    ],
+)  # fmt: skip
+def test_a_component_is_its_parts_and_the_functions_of_its_script(
+    code_lang: str, source: str, units: list[str]
+) -> None:
+    assert outline(parse(source, code_lang)) == units
+
+
+def test_a_pattern_of_several_names_is_no_name() -> None:
+    source = "const {\n  a,\n  b,\n  c,\n} = read();\n"
+
+    assert outline(parse(source, "javascript")) == ["1-5 const"]

@@ -119,8 +119,6 @@ def test_two_resources_of_one_name_are_two_units() -> None:
         ("vb", "Public Class Row\n  Private Shared Sub F()\n  End Sub\nEnd Class\n", ["Row", "F"]),
         ("gdscript", "extends Node\n\n# F.\nfunc f():\n\tpass\nstatic func g():\n\tpass\n", [
             None, "f", "g"]),
-        ("vue", "<template>\n <b/>\n</template>\n\n<script>\nx\n</script>\n", [
-            "template", "script"]),
     ],
 )  # fmt: skip
 def test_a_header_line_starts_a_unit(

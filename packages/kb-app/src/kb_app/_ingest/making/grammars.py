@@ -281,14 +281,17 @@ LANGUAGES: dict[str, Language] = {
 }
 
 CODE_ALIASES = {
+    "astro": "typescript",
     "cython": "python",
     "glsl": "c",
     "hlsl": "c",
     "jsx": "javascript",
     "metal": "cpp",
     "shell": "bash",
+    "svelte": "typescript",
+    "vue": "typescript",
 }
-"""Languages that another one's grammar reads well enough."""
+"""Languages that another one's grammar reads well enough; of components, their scripts."""
 
 
 QUOTES = '"""'
@@ -345,13 +348,11 @@ _LISP = _line(
     ";",
     "#|",
 )
-_PARTS = _line("section", r"<(?P<name>script|style|template)\b", "<!--")
 
 HEADERS: dict[str, Header] = {
     "ada": _line("unit", r"\s{0,4}(?P<kind>procedure|function|package(?:\s+body)?|task|protected|"
                  r"type|subtype)\s+(?:type\s+|body\s+)?(?P<name>[\w.]+)", "--", ignore_case=True),
     "assembly": _line("label", r"(?P<name>[A-Za-z_][\w$.]{2,120}):", "#", ";", "//", "/*", " *"),
-    "astro": _PARTS,
     "awk": _line("rule", r"(?:(?P<kind>function|func)\s+(?=\w)|(?=BEGIN|END))(?P<name>\w+)"),
     "batch": _line("label", r":(?P<name>[A-Za-z_][\w-]*)", "rem ", "REM ", "::"),
     "bicep": _line("resource", r"(?P<kind>resource|module|param|var|output|type|func)\s+"
@@ -450,7 +451,6 @@ HEADERS: dict[str, Header] = {
                  r"extension|database|role|user|policy|package)\s+(?:concurrently\s+)?"
                  r"(?:if\s+not\s+exists\s+|if\s+exists\s+)?(?P<name>[\w.\"`\[\]$]+)",
                  "--", "/*", ignore_case=True),
-    "svelte": _PARTS,
     "tcl": _line("procedure", r"\s{0,8}(?P<kind>proc|method|typemethod|oo::class create|"
                  r"(?:snit::|itcl::)?(?:type|class|widget)|test)\s+(?P<name>[\w:.-]+)\s+[{\w]"),
     "terraform": _line("block", r"(?P<kind>[a-z_]+)(?P<name>(?:\s+\"[^\"\n]{1,100}\"){0,3})\s*\{",
@@ -469,7 +469,6 @@ HEADERS: dict[str, Header] = {
     "vim": _line("function", r"\s{0,4}(?:export\s+)?(?P<kind>fu(?:n(?:c(?:tion)?)?)?|def|"
                  r"com(?:mand)?|aug(?:roup)?)!?\s+(?:-\S+\s+){0,6}(?!END\b)(?P<name>[\w:#<>.]+)",
                  '"', "#"),
-    "vue": _PARTS,
     "wgsl": _line("function", r"(?:@\w+(?:\([^()\n]{0,60}\))?\s*){0,4}(?P<kind>fn|struct|const|"
                   r"var(?:<[^>\n]{0,40}>)?)\s+(?P<name>\w+)", "//", "@"),
     "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|\"[^\"\n]{1,100}\"):(?:\s|$)"),

@@ -358,12 +358,17 @@ def _constant(node: Node) -> str:
             return _text(named)
     for child in node.children:
         if child.type == "variable_declarator":
-            return _by_field(child)
+            return _text(_single(child.child_by_field_name("name")))
         if child.type == "assignment_expression":
-            return _text(child.child_by_field_name("left"))
+            return _text(_single(child.child_by_field_name("left")))
         if child.type == "variable_declaration":
             return _text(next((part for part in child.children if part.is_named), None))
     return ""
+
+
+def _single(named: Node | None) -> Node | None:
+    """Return what is given a value, where that is one name and no pattern of several."""
+    return None if named is None or named.type.endswith("_pattern") else named
 
 
 def _target(node: Node) -> str:

@@ -5,7 +5,7 @@ before; a class is a head, its members, and gaps for what lies between them; imp
 other lines outside all units are gaps, of which those that give names their values, right below
 the imports of a file, are constants, paragraph by paragraph. Lines that only close what was
 opened belong to what they follow. The symbol of a member is its path, joined by dots. Tests
-that are called by a sentence are units of that name.
+that are called by a sentence are units of that name. Of a component, the script is read so.
 
 An error in the code never fails the file: what the grammar makes out is used. A line without
 end is data, which no grammar is shown; a file that is mostly such lines, or takes a grammar too
@@ -32,6 +32,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs
+from kb_app._ingest.making.components import COMPONENTS, parts_of, scripts_of, with_parts
 from kb_app._ingest.making.cutting import BLOCK, Group, Piece, Sizes, pack
 from kb_app._ingest.making.grammars import CODE_ALIASES, LANGUAGES, Language
 from kb_app._ingest.making.metadata import code_metadata
@@ -57,7 +58,7 @@ _PIECE = 1 << 12
 _WITH_MACROS = frozenset({"c", "cpp"})
 _CLOSING_MAX = 200
 _CLOSERS = re.compile(
-    r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)"  # ``})(jQuery);``
+    r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)|</\w+>|---(?=\n)"  # ``})(jQuery);``
     r"|(?://|end(?:if|for|foreach|while|switch)?\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*"
 )
 
@@ -74,6 +75,9 @@ class CodeParser:
         warnings = list(content.warnings)
         tree = None
         text = _without_endless(lines)
+        parts = parts_of(lines, name) if name in COMPONENTS and text is not None else []
+        if parts:
+            text = scripts_of(lines, parts)
         if text is None:
             warnings.append(f"code: a line of over {_LONGEST_LINE} characters, cut at blank lines")
         elif (tree := _tree(text, name, language)) is None:
@@ -82,6 +86,7 @@ class CodeParser:
             regions = paragraphs(lines, 0, len(lines), "gap")
         else:
             units = find_units(tree.root_node, language)
+            units = with_parts(parts, units) if parts else units
             regions = _settled(lines, flatten(units, len(lines), "gap"))
             regions = _with_constants(lines, regions, tree.root_node)
         return ParsedDocument(
