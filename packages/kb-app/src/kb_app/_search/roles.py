@@ -294,6 +294,8 @@ def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = 
         weight *= 1 + (_SAID_WHERE if wish.is_where else _SAID) * _said(chunk, wish.words)
     symbols = (chunk["symbol"] or "").split(", ")
     names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
+    if wish.is_where and (chunk["part"] or 1) > 1:
+        return weight  # a place is where a function begins
     return weight * _DEFINITION if names & wish.names else weight
 
 
