@@ -302,6 +302,13 @@ def test_a_heading_is_fetched_without_its_number_too(name: str) -> None:
     assert found["line_start"] == (1 if "otice" in name else 3)
 
 
+def test_a_heading_is_fetched_without_what_it_has_in_brackets() -> None:
+    """As settings are called in manuals, with their types."""
+    text = "# rows (integer)\n\n# rows and columns (integer)\n"
+    with kb_of(document("a.md", text, blocks=_headings(text))) as kb:
+        assert kb.fetch("a.md#rows")["line_start"] == 1
+
+
 @pytest.mark.parametrize(
     ("place", "message", "hint"),
     [

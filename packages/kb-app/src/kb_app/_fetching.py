@@ -54,6 +54,7 @@ _LINES = re.compile(r"L?(?P<first>\d{1,9})(?P<open>\s*(?:-|–|:|,|to)\s*(?:L?(?
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", re.IGNORECASE)
 """What a heading may be counted as."""
+_BRACKETS = re.compile(r"(?<=\S) +\([^()]*\)\Z")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*")
 _LISTED = 6
 _END = 10**9 - 1
@@ -258,15 +259,16 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
     """Return the entry of an outline that is called so; ``InvalidInput`` for none and for several.
 
     A symbol may be without those that it stands in, a heading is read as links to it are, too,
-    and may be without its number.
+    and may be without its number, or what it has in brackets at its end.
     """
     entries = list(_entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or ""))
     wanted = _slug(name)
     called = [entry for entry in entries if entry.symbol == name]
     called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
-    called = called or [
-        entry for entry in entries if _slug(_NUMBER.sub("", entry.fields["name"])) == wanted
-    ]
+    for beside in (_NUMBER, _BRACKETS):
+        called = called or [
+            entry for entry in entries if _slug(beside.sub("", entry.fields["name"])) == wanted
+        ]
     if len(called) == 1:
         return called[0].fields
     if called:
