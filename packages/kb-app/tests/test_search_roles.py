@@ -130,6 +130,39 @@ def test_notes_among_a_few_scripts_do_not_tell_of_them() -> None:
     assert placed[0].chunk_key == 0
 
 
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("which test covers takeLease", 1),
+        ("tests for takeLease", 1),
+        ("takeLease never waits", 0),
+        ("how does takeLease work", 0),
+    ],
+)
+def test_who_asks_which_test_does_something_gets_that_before_what_it_is_of(
+    query: str, first: int
+) -> None:
+    named = cast("StoredChunk", {**_chunk("pool.py"), "symbol": "Pool.takeLease"})
+    head = [_row(0, 0.85), _row(1, 0.8)]
+
+    placed = in_their_places(head, {0: named, 1: _chunk("tests/test_pool.py")}, query, 0.0)
+
+    assert placed[0].chunk_key == first
+
+
+@pytest.mark.parametrize(
+    ("query", "first"), [("where is take_lease", 1), ("how does take_lease work", 0)]
+)
+def test_a_place_is_where_a_function_begins(query: str, first: int) -> None:
+    begins = cast("StoredChunk", {**_chunk("pool.py"), "symbol": "take_lease", "part": 1})
+    goes_on = cast("StoredChunk", {**begins, "part": 2})
+    head = [_row(0, 0.85), _row(1, 0.8)]
+
+    placed = in_their_places(head, {0: goes_on, 1: begins}, query, 0.0)
+
+    assert placed[0].chunk_key == first
+
+
 def test_the_name_of_what_is_defined_says_what_it_does() -> None:
     named = cast("StoredChunk", {**_chunk("c.py"), "symbol": "Pool.takeLease"})
     head = [_row(0, 0.85), _row(1, 0.8)]
@@ -183,7 +216,7 @@ def _row(at: int, score: float) -> Row:
 def _chunk(path: str) -> StoredChunk:
     media, lang = ("code", "python") if path.endswith(".py") else ("markdown", None)
     chunk: dict[str, Any] = {"path": path, "media": media, "code_lang": lang, "symbol": None}
-    home = {"source_id": "s", "repo": None}
+    home = {"source_id": "s", "repo": None, "part": None}
     return cast("StoredChunk", {**chunk, **home, "text": "pool = lease()"})
 
 

@@ -147,6 +147,14 @@ _ASKED_WHERE_TOLD = lazy_pattern(
 )
 """Who asks where something is told, or where to find or to do it, is after a page."""
 
+_ASKED_TESTS = lazy_pattern(
+    r"(?i)\b(?:which|what|any)\s+(?:unit\s+)?(?:tests?|specs?)\b"
+    r"|\btests?\s+(?:for|of|that|which|covers?|covering)\b|\b(?:is|are)\s+(?:\S+\s+){1,5}tested\b"
+)
+"""Who says so is after the test itself."""
+_BESIDE_TESTS = {FileRole.CODE: 0.75, FileRole.DOCS: 0.6, FileRole.CONFIG: 0.5}
+"""Of what a test is of, where one is asked for: it says the same words and defines the names."""
+
 _NAME = lazy_pattern(r"\w+")
 _SAYING = lazy_pattern(
     r"""(?mx) ^[ \t]* (?: (?:async[ ]+)?(?:def|class)\b [^\n]*: [ \t]*\n [ \t]* )?
@@ -176,7 +184,7 @@ def in_their_places(
 
     They share the places that they have: of code beside prose nothing is known, but that tests,
     settings and lists of changes which the question does not ask for come later. Where it asks
-    for a place in code, the pages that tell of it are weighed as well. No row falls below
+    for a place in code, or for a test, the pages that tell of it are weighed as well. No row falls below
     *least*, which is what the next one has.
     """
     known = {at: chunks[row.chunk_key] for at, row in enumerate(head) if row.chunk_key in chunks}
@@ -187,7 +195,7 @@ def in_their_places(
     if wish.is_where and _ASKED_WHERE_TOLD.search(query):
         wish = wish._replace(is_where=False)
     pages = _pages_of_code(known, code)
-    if wish.is_where:
+    if wish.is_where or wish.is_for_tests:
         scores = _beside_pages(head, {**pages, **code}, wish)
     else:
         scores = _in_places(head, code, pages, wish)
@@ -258,6 +266,8 @@ class Wish(NamedTuple):
     roles: frozenset[FileRole]
     is_where: bool
     is_of_record: bool
+    is_for_tests: bool
+    """Whether it asks which test does something, and not only what tests say, too."""
     names: frozenset[str]
     words: tuple[frozenset[str], ...]
     """Its words, each as what a text has that holds it."""
@@ -277,7 +287,12 @@ def wish_of(query: str) -> Wish:
     words = tuple(frozenset(term.forms or term.stems) for term in query_terms(query, ("en",)))
     is_of_record = not asked.isdisjoint(_ASKED_RECORD)
     return Wish(
-        frozenset(roles), is_where, is_of_record, frozenset(names), tuple(filter(None, words))
+        frozenset(roles),
+        is_where,
+        is_of_record,
+        _ASKED_TESTS.search(query) is not None,
+        frozenset(names),
+        tuple(filter(None, words)),
     )
 
 
@@ -285,6 +300,7 @@ def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = 
     """Return what a score counts by what its passage is; *where*, if a place is asked for."""
     role = role_of(chunk)
     weights = {**_WEIGHTS, **where} if wish.is_where else _WEIGHTS
+    weights = {**weights, **_BESIDE_TESTS} if wish.is_for_tests else weights
     weight = 1.0 if role in wish.roles else weights[role]
     if role is FileRole.DOCS and _is_record(chunk):
         weight = 1.0 if wish.is_of_record else _RECORD
@@ -294,9 +310,10 @@ def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = 
         weight *= 1 + (_SAID_WHERE if wish.is_where else _SAID) * _said(chunk, wish.words)
     symbols = (chunk["symbol"] or "").split(", ")
     names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
-    if wish.is_where and (chunk["part"] or 1) > 1:
-        return weight  # a place is where a function begins
-    return weight * _DEFINITION if names & wish.names else weight
+    # A place is where a function begins; and what a test is of is no test.
+    is_beside = role is FileRole.CODE and wish.is_for_tests
+    is_beside = is_beside or (wish.is_where and (chunk["part"] or 1) > 1)
+    return weight * _DEFINITION if names & wish.names and not is_beside else weight
 
 
 def _said(chunk: StoredChunk, words: Sequence[frozenset[str]]) -> float:
