@@ -92,7 +92,7 @@ def test_two_resources_of_one_name_are_two_units() -> None:
          "f(0) -> ok;\nf(N) ->\n    f(N - 1).\n\n'g h'() ->\n    case x of\n y -> z end.\n"), [
              "a", "row", "f", "g.h"]),
         ("elixir", "defmodule A do\n  def f(0), do: 1\n  def f(n), do: n\n  defp g, do: 2\nend\n", [
-            "A", "f", "g"]),
+            "A", "A.f", "A.g"]),
         ("tcl", ("package require Tcl\n\nproc ::a::f {x} {\n  set y 1\n}\nnamespace eval a {\n"
          "    proc g {} {\n    }\n}\n"), [None, "a.f", "g"]),
         ("pascal", ("unit A;\ntype\n  TRow = class(TObject)\n    function Size: Integer;\n  end;\n"
@@ -160,7 +160,7 @@ def test_every_header_keeps_any_text_whole(code_lang: str) -> None:
                     ) :: atom
               def g(x), do: x
             end
-         ''', ["A 1-4", "f 6-6", "g 8-18"]),
+         ''', ["A 1-4", "A.f 6-6", "A.g 8-18"]),
         ("ocaml", "let f x = x\n(** Says g.\nlet no = 1\n    of x. *)\nlet g x = x\n", [
             "f 1-1", "g 2-5"]),
         ("haskell", "f :: Int\nf = 1\n{- | Says g.\n\nno = 1 -}\ng ::\n  Int\ng = 1\n", [
@@ -230,3 +230,20 @@ def test_comments_that_are_never_closed_are_looked_for_once() -> None:
     source = "(* a\n" * 20_000 + "let f = 1\n"
 
     assert [symbol for _, symbol in units(source, "ocaml")] == [None, "f"][-1:]
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "symbols"),
+    [
+        ("elixir", ("defmodule A do\n  defmodule B.C do\n    def f, do: 1\n  end\n  def g, do: 2\n"
+                    "  test \"h i\" do\n  end\nend\ndefmodule D do\n  def j, do: 1\nend\n"), [
+            "A", "A.B.C", "A.B.C.f", "A.g", "h i", "D", "D.j"]),
+        ("perl", ("sub f { 1 }\npackage A::B;\nsub g { 1 }\npackage C {\n  sub h { 1 }\n}\n"), [
+            "f", "A.B", "A.B.g", "C", "C.h"]),
+    ],
+)  # fmt: skip
+def test_what_stands_in_a_module_begins_with_its_name(
+    code_lang: str, source: str, symbols: list[str]
+) -> None:
+    """It is called so elsewhere: ``Enum.map``, ``File::Spec->catfile``."""
+    assert [symbol for _, symbol in units(source, code_lang)] == symbols

@@ -184,8 +184,8 @@ def in_their_places(
 
     They share the places that they have: of code beside prose nothing is known, but that tests,
     settings and lists of changes which the question does not ask for come later. Where it asks
-    for a place in code, or for a test, the pages that tell of it are weighed as well. No row falls below
-    *least*, which is what the next one has.
+    for a place in code, or for a test, the pages that tell of it are weighed as well. No row
+    falls below *least*, which is what the next one has.
     """
     known = {at: chunks[row.chunk_key] for at, row in enumerate(head) if row.chunk_key in chunks}
     code = {at: one for at, one in known.items() if one["media"] == Media.CODE.value}

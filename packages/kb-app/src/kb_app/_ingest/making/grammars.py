@@ -315,6 +315,10 @@ class Header:
     flags: re.RegexFlag
     has_clauses: bool = False
     """Whether one function may have several headers, a signature and its clauses, one by one."""
+    holders: tuple[str, ...] = ()
+    """The kinds in whose names those of what stands in them begin."""
+    is_flat: bool = False
+    """Whether what stands in a holder need not stand deeper."""
 
     @property
     def closers(self) -> dict[str, str]:
@@ -328,10 +332,16 @@ class Header:
 
 
 def _line(
-    kind: str, pattern: str, *comment: str, ignore_case: bool = False, has_clauses: bool = False
+    kind: str,
+    pattern: str,
+    *comment: str,
+    ignore_case: bool = False,
+    has_clauses: bool = False,
+    holders: tuple[str, ...] = (),
+    is_flat: bool = False,
 ) -> Header:
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
-    return Header(kind, pattern, comment or ("#",), flags, has_clauses)
+    return Header(kind, pattern, comment or ("#",), flags, has_clauses, holders, is_flat)
 
 
 _SLASHES = ("//", "/*", " *")
@@ -373,7 +383,8 @@ HEADERS: dict[str, Header] = {
     "elixir": _line("function", r"\s*(?:(?P<kind>def(?:module|p|macro|macrop|protocol|impl|"
                     r"delegate|guard|guardp)?|@(?:macro)?(?:callback|spec))\s+(?P<name>[\w.?!]+)|(?:test|"
                     r"describe|property)\s+" + _TITLE + ")", "#", "@doc", "@impl", "@tag",
-                    "@deprecated", QUOTES, has_clauses=True),
+                    "@deprecated", QUOTES, has_clauses=True,
+                    holders=("defmodule", "defprotocol", "defimpl")),
     "elm": _line("function", r"(?:(?P<kind>type alias|type|port module|module|port)\s+)?"
                  r"(?!import\b)" + _EQUATION, "--", "{-", has_clauses=True),
     "erlang": _line("function", r"(?:-(?P<kind>spec|type|opaque|record|callback|define|module)"
@@ -427,7 +438,7 @@ HEADERS: dict[str, Header] = {
                     r"(?:packed\s+)?(?:class|record|object|interface)\b)\s{0,4})(?P<name>[\w.]+)",
                     "//", "{", ignore_case=True),
     "perl": _line("function", r"\s{0,4}(?:(?P<kind>sub|package)\s+(?P<name>\w[\w:]*)|subtest\s+"
-                  + _TITLE + ")", "#", POD),
+                  + _TITLE + ")", "#", POD, holders=("package",), is_flat=True),
     "powershell": _line("function", r"(?P<kind>function|filter|class|enum)\s+(?P<name>[\w:-]+)",
                         "#", "<#", ignore_case=True),
     "prisma": _line("model", r"(?P<kind>model|enum|type|view|datasource|generator)\s+(?P<name>\w+)",

@@ -3,7 +3,8 @@
 What the header lines look like is in ``kb_app._ingest.making.grammars``. Comments right before a
 header belong to its unit, those of several lines as a whole; nothing within such a comment, or
 within documentation that is a string of several lines, is a header. Lines before the first
-header are a gap. A signature and the clauses of a function (Erlang, Haskell) are one. YAML is
+header are a gap. A signature and the clauses of a function (Erlang, Haskell) are one, and what stands in
+a module of Elixir or a package of Perl begins with its name. YAML is
 cut at its document markers first: a document that says what ``kind`` of resource it is and what
 its name is (Kubernetes) is one unit, ``Kind/namespace/name``.
 """
@@ -54,11 +55,14 @@ def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Regio
     blocks = _blocks(lines, header, first, end)
     inside = {line for last, at in blocks.items() for line in range(at, last + 1)}
     at, symbol, kind = first, None, None
+    around: list[tuple[int, str]] = []
     for line in range(first, end):
         match = match_header(lines.texts[line], 0, _LONGEST_LINE)
         if match is None or line in inside:
             continue
         sort, called = _called(match, header)
+        if header.holders and sort != "test":
+            called = _within(around, header, sort, called, _margin(lines.texts[line]))
         if header.has_clauses and called == symbol:
             continue
         start = _lead(lines, header, blocks, at, line)
@@ -76,10 +80,26 @@ def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
     return sort, _clean(groups.get("name") or "", sort) or sort
 
 
+def _margin(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _within(
+    around: list[tuple[int, str]], header: Header, kind: str, name: str, margin: int
+) -> str:
+    """Return *name* after those of the holders that it stands in, which *around* keeps."""
+    is_beside = header.is_flat and kind not in header.holders
+    while around and around[-1][0] >= margin + is_beside:
+        around.pop()
+    name = ".".join([*(each for _, each in around[-1:]), name])[:_SYMBOL_MAX]
+    if kind in header.holders:
+        around.append((margin, name))
+    return name
+
+
 def _lead(lines: Lines, header: Header, blocks: Mapping[int, int], first: int, line: int) -> int:
     """Return where the unit begins that *line* heads: with the comments right before it."""
-    text = lines.texts[line]
-    margin = text[: len(text) - len(text.lstrip())]
+    margin = lines.texts[line][: _margin(lines.texts[line])]
     if line - 2 in blocks and lines.is_blank(line - 1) and _is_pod(lines.texts[blocks[line - 2]]):
         line -= 1
     while line > first:
