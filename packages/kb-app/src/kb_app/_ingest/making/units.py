@@ -18,8 +18,8 @@ it is a function.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.making.blocks import Region
@@ -65,17 +65,18 @@ def _walk(nodes: Sequence[Node], place: _Place, around: _Lead | None = None) -> 
     """Yield the units of *nodes*; comments *around* belong to what comes first."""
     language = place.language
     lead = _Lead() if around is None else around
+    bodies = _bodies_of_macros(nodes) if "declaration" in language.constants else {}
     for node in nodes:
         first, last = node.start_point.row, _last_row(node)
         if node.type in language.leading:
             lead.add(first, last)
             continue
         found = _unit_of(node, language)
+        if (body := bodies.get(node.id)) is not None:
+            found, last = (node, "function"), _last_row(body)
         if found is not None and place.in_function and found[1] == "const" and not _is_long(node):
             found = None
         if found is not None and first > place.head:
-            if node.type == "expression_statement":
-                last = max(last, _last_row(_body_of_macro(node) or node))
             yield from _unit(found, lead.before(first), last, place)
         elif found is None and _is_looked_through(node, language):
             yield from _deeper(node, place, lead)
@@ -169,8 +170,6 @@ def _unit_of(node: Node, language: Language) -> tuple[Node, str] | None:
     if kind in language.wrappers:
         found = (_unit_of(child, language) for child in node.named_children)
         return next(filter(None, found), None)
-    if kind == "expression_statement" and "declaration" in language.constants:
-        return (node, "function") if _body_of_macro(node) is not None else None
     return None
 
 
@@ -276,30 +275,30 @@ def _after_macro(declarator: Node | None) -> str:
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
 
 
-def _body_of_macro(node: Node) -> Node | None:
-    """Return the body that follows ``DEFUN (…)``, a macro by which C defines a function."""
-    if node.type != "expression_statement":
-        return None
-    body = node.next_named_sibling
-    while body is not None and body.type == "comment":
-        body = body.next_named_sibling
-    if body is None or body.type != "compound_statement" or _macro_call(node) is None:
-        return None
-    return body
+def _bodies_of_macros(nodes: Iterable[Node]) -> dict[int, Node]:
+    """Return the bodies that follow ``DEFUN (…)``, by the calls: functions by macros of C."""
+    pairs = pairwise(node for node in nodes if node.type != "comment")
+    return {
+        call.id: body
+        for call, body in pairs
+        if body.type == "compound_statement" and _macro_call(call) is not None
+    }
 
 
 def _macro_call(node: Node) -> Node | None:
-    call = next(iter(node.named_children), None)
+    """Return the call of a macro that a statement is, ``DEFUN (name)`` of ``DEFUN (name) (x)``."""
+    call = next(iter(node.named_children), None) if node.type == "expression_statement" else None
     function = call
     while function is not None and function.type == "call_expression":
         call, function = function, function.child_by_field_name("function")
-    is_macro = function is not None and _MACRO.fullmatch(_text(function)) is not None
-    return call if is_macro and call is not None and call.type == "call_expression" else None
+    if call is None or function is None or function.type != "identifier":
+        return None
+    return call if call != function and _MACRO.fullmatch(_text(function)) else None
 
 
 def _defined_by_macro(node: Node) -> str:
     """Return the first name that a macro is given by which a function is defined."""
-    call = _macro_call(node) if _body_of_macro(node) is not None else None
+    call = _macro_call(node)
     arguments = call.child_by_field_name("arguments") if call is not None else None
     names = arguments.named_children if arguments is not None else []
     return _text(next((child for child in names if child.type == "identifier"), None))
@@ -421,7 +420,7 @@ _FINDERS: dict[str, Callable[[Node], str]] = {
     "command": _said,
     "declaration": _declarator,
     "expression_statement": lambda node: (
-        _target(node) or _said(node) or _defined_by_macro(node) or _constant(node)
+        _target(node) or _said(node) or _constant(node) or _defined_by_macro(node)
     ),
     "extension_definition": _own("extension"),
     "field_definition": _constant,

@@ -3,10 +3,10 @@
 What the header lines look like is in ``kb_app._ingest.making.grammars``. Comments right before a
 header belong to its unit, those of several lines as a whole; nothing within such a comment, or
 within documentation that is a string of several lines, is a header. Lines before the first
-header are a gap. A signature and the clauses of a function (Erlang, Haskell) are one, and what stands in
-a module of Elixir or a package of Perl begins with its name. YAML is
-cut at its document markers first: a document that says what ``kind`` of resource it is and what
-its name is (Kubernetes) is one unit, ``Kind/namespace/name``.
+header are a gap. A signature and the clauses of a function (Erlang, Haskell) are one, and what
+stands in a module of Elixir or a package of Perl begins with its name. YAML is cut at its
+document markers first: a document that says what ``kind`` of resource it is and what its
+name is (Kubernetes) is one unit, ``Kind/namespace/name``.
 """
 
 from __future__ import annotations
