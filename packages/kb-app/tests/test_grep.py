@@ -196,6 +196,12 @@ def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
     [
         ("WALK = 3", True),
         ("export const walk: number = 3;", True),
+        ("#define WALK(x) (x)", True),
+        ("#  define WALK 3", True),
+        ("define( 'WALK', '3' );", True),
+        ("    public static readonly int Walk = 3;", True),
+        ("\tprivate const int walk = 3;", True),
+        ("#if defined(WALK)", False),
         ("walks = 3", False),
         ("run = walk", False),
         ("walk == 3", False),

@@ -150,6 +150,16 @@ def test_who_asks_which_test_does_something_gets_that_before_what_it_is_of(
     assert placed[0].chunk_key == first
 
 
+@pytest.mark.parametrize("folder", ["vendor", "src/_vendor", "third_party", "node_modules/pools"])
+def test_code_of_others_comes_after_what_is_its_own(folder: str) -> None:
+    head = [_row(0, 0.85), _row(1, 0.8)]
+    chunks = {0: _chunk(f"{folder}/pool.py"), 1: _chunk("src/pool.py")}
+
+    placed = in_their_places(head, chunks, "how does the pool lease", 0.0)
+
+    assert [row.chunk_key for row in placed] == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("query", "first"), [("where is take_lease", 1), ("how does take_lease work", 0)]
 )

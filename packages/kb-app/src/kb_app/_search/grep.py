@@ -50,17 +50,20 @@ _BEFORE = 80
 """Characters before the first match that are shown of a longer line."""
 _HEAD_BYTES = 2_000
 """How far from the start of a symbol its name stands at most: decorators come before it."""
-_LONGEST_LEAD = 20_000
-_FARTHEST = _LONGEST_LEAD + _HEAD_BYTES
+_LONGEST_LEAD, _FARTHEST = 20_000, 22_000
 _LEAD = re.compile(
     rb"(?:\s|//[^\n]*|/\*[\s\S]*?\*/|\(\*[\s\S]*?\*\)|\{-[\s\S]*?-\}|--\[\[[\s\S]*?\]\]"
-    rb"|(?:--|;|%|!|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
+    rb"|(?:--|;|%|!|\*|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
     rb"|(?:@doc\s+(?:~S)?)?\"{3}[\s\S]*?\"{3})*+"
 )
 """Comments and documentation that stand before what they tell of."""
-_REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=\s)|--|;|%|#(?![ \t]*define\b))")
-_GIVEN = re.compile(rb"(?:[\w<>\[\]]+[ \t]+){0,4}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)")
-"""A line at the margin that gives a name a value: as telling as a function."""
+_REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
+_GIVEN = re.compile(
+    rb"#[ \t]*define[ \t]+(?P<macro>\w+)|define\([ \t]*[\"'](?P<constant>\w+)[\"'][ \t]*,"
+    rb"|(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
+    rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(?P<name>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
+)
+"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _GLOB = frozenset("*?[{")
 """What makes a path a pattern, unless a file is called so."""
@@ -341,10 +344,10 @@ def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     for start in found.starts if doc["media"] == Media.CODE.value else ():
         end = data.find(b"\n", start)
         line = start, len(data) if end < 0 else end
-        if data.find(b"=", *line) < 0:
+        if data.find(b"=", *line) < 0 and data.find(b"define", *line) < 0:
             continue
         given = _GIVEN.match(data, start, start + _LONGEST_LINE)
-        if given and pattern.covers(data, found.form, line, given.span(1)):
+        if given and pattern.covers(data, found.form, line, given.span(given.lastindex or 0)):
             yield start
 
 

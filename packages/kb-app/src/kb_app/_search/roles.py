@@ -57,6 +57,10 @@ _RECORDS = lazy_pattern(
     r"(?:\.\w+)?"
 )
 
+_OF_OTHERS = lazy_pattern(
+    r"(?i)(?:^|/)(?:_?vendor(?:ed)?|third[-_]?party|3rd[-_]?party|node_modules|bower_components)/"
+)
+
 _IS_TEST = Or((*(Glob(f"**/{name}/**") for name in _FOLDERS), *(Glob(name) for name in _FILES)))
 _IS_CODE = OneOf("media", (Media.CODE.value,))
 _IS_CONFIG = OneOf("code_lang", _CONFIG)
@@ -107,6 +111,8 @@ _WHERE_IN_A_LIST = {FileRole.DOCS: 0.75, FileRole.TESTS: 0.5}
 """The same in a list of everything, where the place may be a page. With .7 to .8 such questions
 find as much, and sentences of the documentation that are asked for by *where is* find their
 page at .75, .79 and .82, and at .91 without."""
+_FOREIGN = 0.7
+"""Of code of others that a repository carries along: it is asked of what is its own."""
 _RECORD, _HEAD, _DEFINITION = 0.6, 0.5, 1.2
 """Of a page that tells what changed; of a head of a file; of what is defined under a name
 that the question has."""
@@ -306,6 +312,8 @@ def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = 
         weight = 1.0 if wish.is_of_record else _RECORD
     if role is FileRole.CODE and _is_head(chunk):
         weight *= _HEAD
+    elif role is FileRole.CODE and _OF_OTHERS.search(chunk["path"]):
+        weight *= _FOREIGN
     elif role in {FileRole.CODE, FileRole.CONFIG}:
         weight *= 1 + (_SAID_WHERE if wish.is_where else _SAID) * _said(chunk, wish.words)
     symbols = (chunk["symbol"] or "").split(", ")

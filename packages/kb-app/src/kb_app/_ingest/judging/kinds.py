@@ -366,7 +366,8 @@ _MARKERS = re.compile(
     _COMMENT + r"(?:.*(?:generated\b.*\bdo\s+not\s+(?:edit|modify)"
     r"|do\s+not\s+(?:edit|modify)\b.*\bgenerated"
     r"|\bauto-?generated\s+(?:file|code|by)|<auto-?generated"
-    r"|this\s+file\s+(?:is|was)\s+(?:auto(?:matically)?[- ]?)?generated)"
+    r"|this\s+file\s+(?:is|was)\s+(?:auto(?:matically)?[- ]?)?generated"
+    r"|this\s+is\s+an?\s+(?:auto(?:matically)?[- ]?)?generated\s+file)"
     r"|[\s*!]*@generated\b|.*\bautomatically\s+@generated\b)",
     re.IGNORECASE | re.MULTILINE,
 )
