@@ -247,3 +247,23 @@ def test_what_stands_in_a_module_begins_with_its_name(
 ) -> None:
     """It is called so elsewhere: ``Enum.map``, ``File::Spec->catfile``."""
     assert [symbol for _, symbol in units(source, code_lang)] == symbols
+
+
+def test_a_long_key_is_cut_at_those_within_it() -> None:
+    steps = "".join(f"      - run: step {n}\n" for n in range(20))
+    source = (
+        f"on: push\njobs:\n  # Builds.\n  build:\n    steps:\n{steps}\n"
+        f"  'deploy all':\n    steps:\n{steps}env:\n  A: 1\n"
+    )
+
+    assert places(source, "yaml") == [
+        *("on 1-1", "jobs.build 2-25", "jobs.deploy.all 27-48", "env 49-50")
+    ]
+
+
+def test_named_items_of_a_list_are_units() -> None:
+    """As the tasks of a playbook."""
+    source = "---\n# Serves.\n- name: Install the server\n  apt: x\n\n- name: 'Start it'\n  a: b\n"
+
+    assert places(source, "yaml") == ["None 1-1", "Install the server 2-4", "Start it 6-7"]
+    assert units(source, "yaml")[-1][0] == "item"

@@ -482,7 +482,8 @@ HEADERS: dict[str, Header] = {
                  '"', "#"),
     "wgsl": _line("function", r"(?:@\w+(?:\([^()\n]{0,60}\))?\s*){0,4}(?P<kind>fn|struct|const|"
                   r"var(?:<[^>\n]{0,40}>)?)\s+(?P<name>\w+)", "//", "@"),
-    "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|\"[^\"\n]{1,100}\"):(?:\s|$)"),
+    "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|[\"'][^\"'\n]{1,100}[\"'])"
+                  r":(?:\s|$)|-\s+(?:name|id|alias):\s+(?P<title>[^\s#][^#\n]{0,150})"),
     "zig": _line("function", r"(?:pub\s+|export\s+|inline\s+){0,3}(?:(?P<kind>fn)\s+|const\s+)"
                  r"(?P<name>\w+)", "//"),
 }  # fmt: skip

@@ -6,7 +6,8 @@ within documentation that is a string of several lines, is a header. Lines befor
 header are a gap. A signature and the clauses of a function (Erlang, Haskell) are one, and what
 stands in a module of Elixir or a package of Perl begins with its name. YAML is cut at its
 document markers first: a document that says what ``kind`` of resource it is and what its
-name is (Kubernetes) is one unit, ``Kind/namespace/name``.
+name is (Kubernetes) is one unit, ``Kind/namespace/name``. A long key is cut at those within it
+(``jobs.build``), and a list of what has names, as the tasks of a playbook, at these.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
     groups = match.groupdict()
     sort = (groups.get("kind") or header.kind).lower().lstrip("@")
     if title := groups.get("title"):  # a sentence, as tests are called by
-        return "test", " ".join(title.split())[:_SYMBOL_MAX]
+        kind = "item" if header.kind == "key" else "test"
+        return kind, " ".join(title.split()).strip("\"'")[:_SYMBOL_MAX]
     return sort, _clean(groups.get("name") or "", sort) or sort
 
 
@@ -184,7 +186,36 @@ def _yaml(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region
         if resource is not None:
             yield Region(at, stop, "unit", 1, resource, "resource")
         else:
-            yield from _units(lines, header, at, stop)
+            for unit in _units(lines, header, at, stop):
+                yield from _keys_within(lines, header, unit)
+
+
+_LONG_KEY = 30
+"""From so many lines on, a key is cut at those within it."""
+
+
+def _keys_within(lines: Lines, header: Header, unit: Region) -> Iterator[Region]:
+    """Yield a key, and apart those right within it where it is long."""
+    inner = range(unit.first + 1, unit.end)
+    margins = (_margin(lines.texts[line]) for line in inner if not lines.is_blank(line))
+    margin = next((margin for margin in margins if margin), 0)
+    if unit.symbol is None or len(inner) < _LONG_KEY or not margin:
+        yield unit
+        return
+    at, symbol, level = unit.first, unit.symbol, unit.level
+    for line in inner:
+        text = lines.texts[line]
+        match = header.line.match(text[margin:], 0, _LONGEST_LINE) if len(text) > margin else None
+        if match is None or _margin(text) != margin or not match["name"]:
+            continue
+        start = max(at, _lead(lines, header, {}, at + 1, line))
+        if start == unit.first + 1:
+            start = unit.first  # no passage is a lone line without need
+        if at < start:
+            yield unit._replace(first=at, end=start, symbol=symbol, level=level)
+        name = _clean(match["name"], "")
+        at, symbol, level = start, f"{unit.symbol}.{name}"[:_SYMBOL_MAX], unit.level + 1
+    yield unit._replace(first=at, symbol=symbol, level=level)
 
 
 def _resource(lines: Lines, first: int, end: int) -> str | None:
