@@ -136,3 +136,17 @@ def test_no_text_is_in_two_chunks() -> None:
 
     joined = "".join(document.text[draft.start : draft.end] for draft in drafts)
     assert "".join(joined.split()) == "".join(source.split())
+
+
+def test_a_short_head_goes_with_its_first_member() -> None:
+    """Heads within heads, too: by itself such a line says nothing."""
+    source = "module A\n  class B\n" + "    def f\n" + "      a = 1\n" * 12 + "    end\n"
+    source += "    def g\n" + "      a = 1\n" * 12 + "    end\n  end\nend\n"
+
+    assert symbols(source, "ruby") == ["A.B, A.B.f", "A.B.g"]
+
+
+def test_a_head_that_says_something_is_by_itself() -> None:
+    source = "class A:\n" + "    x = 1\n" * 12 + "\n" + function("f", 30, "    ")
+
+    assert symbols(source) == ["A", "A.f"]

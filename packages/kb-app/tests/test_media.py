@@ -93,9 +93,9 @@ def test_code_has_three_parsers() -> None:
     [
         ("markdown", None, "9e3ff56d0aed897b"),
         ("text", None, "2a6a00c652918cab"),
-        ("code", "python", "70b57acaaf6e0e82"),
-        ("code", "yaml", "1e043f20e7d2a561"),
-        ("code", "json", "4cba1c35f6e9469e"),
+        ("code", "python", "d96d367dac3c2a5b"),
+        ("code", "yaml", "57f5d6f2c60e11c1"),
+        ("code", "json", "aae31570122432c9"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

@@ -14,7 +14,8 @@ long, is cut at its blank lines, with a warning.
 A chunk is one unit, or small siblings together. A unit is not cut while it fits; one that
 does not is cut at blank lines, then at lines, and its parts are numbered. No text is in two
 chunks. Small units with one parent are merged up to the target; so are the gaps between
-units, and a gap of a few tokens goes with the unit after it. Constants are merged with each
+units, and a gap of a few tokens goes with the unit after it, as does the head of a class that
+is as short with its first member. Constants are merged with each
 other alone, up to a third of the target: among imports, and beside what happens to come next,
 nothing would tell what they are. A resource (Kubernetes) is never merged. The symbol of a chunk
 is that of its unit; of merged ones, their symbols, with commas.
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["CodeChunker", "CodeParser"]
 
 _PARSER = "code-5"
-_CHUNKER = "code-1"
+_CHUNKER = "code-2"
 
 _LONGEST_LINE = 5_000
 """Longer lines are generated, units are whole lines, and on some of them grammars that
@@ -353,16 +354,19 @@ class _Bundle:
     is_closed: bool
     """Never merged: a resource."""
     are_constants: bool = False
+    is_head: bool = False
+    """Nothing but the heads of what follows."""
 
     def joined(self, other: _Bundle) -> _Bundle:
         return _Bundle(
             self.pieces + other.pieces,
-            self.parent,
+            other.parent if self.is_head else self.parent,
             self.tokens + other.tokens,
             self.has_units or other.has_units,
             other.is_small and (self.is_small or not self.has_units),
             is_closed=False,
             are_constants=other.are_constants,
+            is_head=self.is_head and other.is_head,
         )
 
 
@@ -382,6 +386,7 @@ def _bundled(
             piece.tokens * _SMALL < limits.target_tokens,
             block.symbol_kind == "resource",
             block.symbol_kind == _CONSTANTS,
+            block.kind != "gap" and _is_head(blocks, piece.owner),
         )
         if current is None:
             current = new
@@ -395,15 +400,18 @@ def _bundled(
 
 
 def _joins(current: _Bundle, new: _Bundle, limits: ChunkLimits) -> bool:
-    if current.parent != new.parent or current.is_closed or new.is_closed:
-        return False
     tokens = current.tokens + new.tokens
+    is_slight = current.tokens * _SLIGHT < limits.target_tokens
+    if current.is_closed or new.is_closed:
+        return False
+    if current.is_head and is_slight:
+        return tokens <= limits.max_tokens
+    if current.parent != new.parent:
+        return False
     if current.are_constants or new.are_constants:
         return current.are_constants and new.are_constants and tokens * _FEW <= limits.target_tokens
-    if not current.has_units and new.has_units and current.tokens * _SLIGHT < limits.target_tokens:
-        return tokens <= limits.max_tokens
-    if not current.has_units and not new.has_units:
-        return tokens <= limits.target_tokens
+    if not current.has_units and (is_slight or not new.has_units):
+        return tokens <= (limits.max_tokens if new.has_units else limits.target_tokens)
     return current.is_small and new.is_small and tokens <= limits.target_tokens
 
 
@@ -416,13 +424,19 @@ def _parents(blocks: Sequence[Block]) -> list[str]:
         if block.kind == "gap":
             parents.append(symbol)
             continue
-        following = blocks[number + 1] if number + 1 < len(blocks) else block
-        is_head = following.level > block.level or (
-            following.kind == "gap" and following.symbol == block.symbol
-        )
+        is_head = _is_head(blocks, number)
         parents.append(symbol if is_head else around.get(block.level - 1, ""))
         around[block.level] = symbol
     return parents
+
+
+def _is_head(blocks: Sequence[Block], number: int) -> bool:
+    """Say whether a unit is the head of what follows it."""
+    block = blocks[number]
+    following = blocks[number + 1] if number + 1 < len(blocks) else block
+    return following.level > block.level or (
+        following.kind == "gap" and following.symbol == block.symbol
+    )
 
 
 def _by_owner(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
@@ -447,6 +461,13 @@ def _numbered(blocks: Sequence[Block], groups: Sequence[Group]) -> Iterator[Chun
 
 
 def _symbol(blocks: Sequence[Block]) -> str | None:
+    """Return what a chunk defines; of heads within heads, the innermost."""
     units = [block.symbol for block in blocks if block.symbol and block.kind != "gap"]
     symbols = list(dict.fromkeys(units or [block.symbol for block in blocks if block.symbol]))
-    return ", ".join(symbols[:_MOST_SYMBOLS]) or None
+    after = [*symbols[1:], "", ""]
+    told = [
+        symbol
+        for at, symbol in enumerate(symbols)
+        if not (after[at].startswith(f"{symbol}.") and after[at + 1].startswith(f"{after[at]}."))
+    ]
+    return ", ".join(told[:_MOST_SYMBOLS]) or None
