@@ -142,6 +142,15 @@ def test_the_likeliest_stands_first_and_the_others_as_they_are_written() -> None
     ]
 
 
+def test_a_value_of_front_matter_and_the_text_under_it_are_two_quotes() -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    note = chunk("---\nsales: twelve\n---\nShops had sales.\n")
+    found = evidence_of("what are sales", [note], [1.0], known, Near(0.85))
+    assert found is not None
+
+    assert [each.text for each in extracts(found)] == ["sales: twelve", "Shops had sales."]
+
+
 @pytest.mark.parametrize(
     ("text", "lang", "named"),
     [

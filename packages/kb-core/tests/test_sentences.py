@@ -30,6 +30,10 @@ def parts(text: str) -> list[tuple[str, str, str | None]]:
         ['He said "No."', "Then he left."],
         ["Am 3. Oktober 1990 war es so weit.", "Alle feierten."],
         ["Sie wohnt in der Hafenstr. 3 im Hof.", "Er auch."],
+        ["Release verschoben: neuer Termin 30. März.", "Der 1. ist frei."],
+        ["Geboren: 2. November 1981.", "Getauft 12. Dez. 1981 von Fr. Kurz.", "Hier."],
+        ["Il arrive le 3 janv. 2026 en gare.", "Elle aussi."],
+        ["Он живёт на ул. Ленина, тел. 12-34.", "Она тоже."],
         ["Das gilt z.B. hier, bzw. dort.", "Mehr nicht."],
         ["Er kam um 5 Uhr.", "Sie blieb."],
         ["한국어 문장이다.", "둘째 문장은 3.5배 길다!"],
@@ -60,6 +64,14 @@ def test_a_script_without_stops_is_cut_at_blanks() -> None:
 
     assert 1 < len(found) <= 6
     assert " ".join(found) == text
+
+
+def test_a_line_that_begins_with_a_day_is_no_item() -> None:
+    assert parts("11. April 2026 war es warm. Alle da.\n\n- Tom: 2. Mai 1981\n") == [
+        ("sentence", "11. April 2026 war es warm.", None),
+        ("sentence", "Alle da.", None),
+        ("item", "Tom: 2. Mai 1981", None),
+    ]
 
 
 def test_a_passage_is_cut_into_what_can_be_read_alone() -> None:

@@ -38,13 +38,20 @@ _ORDINAL = re.compile(r"\d{1,2}|[IVX]{1,5}")
 _BEFORE_ORDINAL = re.compile(
     r"\b(?:am|vom|zum|dem|der|den|die|das|des|im|bis|seit|ab|und|beim)\s+\S*$", re.IGNORECASE
 )
+_MONTH = (
+    r"(?:J[aä]n(?:uar|ner)?|Feb(?:ruar|er)?|März|Apr(?:il)?|Mai|Juni?|Juli?|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|Okt(?:ober)?|Nov(?:ember)?|Dez(?:ember)?)\b"
+)
+"""In German, where a day is an ordinal and a month has a capital, as a sentence begins."""
+_MONTH_FOLLOWS = re.compile(_MONTH)
 _ABBREVIATIONS = frozenset(
     """
-    adm al approx art asst aug ave bzw ca cap capt cf chap cit co col comp corp dec dept dipl
-    dr dra ed eds eg est et etc evtl exp ext feb fig figs ff gen geb ggf gov hon hr hrsg ibid
-    ie inc inkl jan jr jul jun lt ltd mag max min mio mlle mme mr mrd mrs ms mt nov nr no núm
-    oct okt op pág págs par pp pres prof prop ref rep rev sen sep sept sgt sog sr sra srta st
-    ste str tab tel univ usf usw vgl vol vs zb zt
+    adm al approx art asst aug ave avr bijv bzw ca cap capt cf chap cit co col comp corp dec
+    dept dez dhr dipl dott dr dra déc ed eds eg est et etc evtl exp ext feb ff fig figs fr févr
+    geb gen ggf godz gov hon hr hrsg ibid ie inc inkl jan janv jr juil jul jun lt ltd mag max
+    mevr min mio mlle mme mr mrd mrs ms mt no nov np nr núm oct okt op par pp pres prof prop pág
+    págs ref rep rev sen sep sept sgt sig sog sr sra srta st std ste str tab tel tzn tzw ul univ
+    usf usw vgl vol vs zb zt zzgl им тел ул
     """.split()  # noqa: SIM905 - two hundred quotes say no more
 )
 _BEFORE_NUMBER = frozenset(("p", "pp", "s", "nr", "no", "núm", "fig", "abb", "vol", "art", "ch"))
@@ -76,7 +83,7 @@ _HEADINGS_OF = {
 }
 _HEADINGS_OF |= dict.fromkeys((".asciidoc", ".asc"), _HEADINGS_OF[".adoc"])
 """Lines that head something, or tell of the file, in markup where Markdown has items or text."""
-_ITEM = re.compile(r"\s*(?:[-*+•‣▪–]|\d{1,3}[.)]|[a-z][.)]|\(\d{1,3}\))\s+")
+_ITEM = re.compile(rf"\s*(?:[-*+•‣▪–]|\d{{1,3}}[.)](?!\s+{_MONTH})|[a-z][.)]|\(\d{{1,3}}\))\s+")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*$")
 _LETTERS = partial(re.compile(r"[\W_]+").sub, "")
 """Of the names of columns, whatever stands between them."""
@@ -146,11 +153,12 @@ def _goes_on(text: str, start: int, border: re.Match[str], end: int) -> bool:
         return False
     if follows.islower() and text[border.end() - 1].isspace():
         return True
-    return mark == "." and _is_short(text, start, border.start(), follows)
+    return mark == "." and _is_short(text, start, border)
 
 
-def _is_short(text: str, start: int, stop: int, follows: str) -> bool:
-    """Say whether the full stop at *stop* belongs to the word before it."""
+def _is_short(text: str, start: int, border: re.Match[str]) -> bool:
+    """Say whether the full stop at *border* belongs to the word before it."""
+    stop, follows = border.start(), text[border.end()]
     found = _WORD_BEFORE.search(text, max(start, stop - _LONGEST_WORD), stop)
     word = found.group() if found else ""
     if _INITIALS.fullmatch(word):
@@ -160,8 +168,10 @@ def _is_short(text: str, start: int, stop: int, follows: str) -> bool:
         return follows.isdigit()
     if plain in _ABBREVIATIONS or plain.endswith("str"):  # of German streets: Hafenstr. 3
         return True
+    if not _ORDINAL.fullmatch(word):
+        return False
     before = text[max(start, stop - _LONGEST_WORD) : stop]
-    return bool(_ORDINAL.fullmatch(word) and _BEFORE_ORDINAL.search(before))
+    return bool(_MONTH_FOLLOWS.match(text, border.end()) or _BEFORE_ORDINAL.search(before))
 
 
 def _at_blanks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

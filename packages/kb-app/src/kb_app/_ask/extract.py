@@ -217,9 +217,12 @@ def words_in(text: str) -> float:
     return wide / 2 + len(_WIDE.sub(" ", text).split())
 
 
-def _run(number: int, unit: Scored) -> tuple[int, int]:
-    """Return what neighbours that were both chosen have in common."""
-    return unit.passage, unit.place - number
+def _run(number: int, unit: Scored) -> tuple[int, int, bool]:
+    """Return what neighbours that were both chosen have in common.
+
+    Between front matter and what follows it are the lines that end it.
+    """
+    return unit.passage, unit.place - number, unit.piece.unit.kind == "value"
 
 
 def _joined(evidence: Evidence, units: Sequence[Scored]) -> Extract:
