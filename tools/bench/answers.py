@@ -139,7 +139,7 @@ def case_of(
     is_read: bool,
 ) -> Case:
     """Return what *evidence* says to the gate, and of the sentences if there is a *gold* answer."""
-    shipped = gate.gate_of(model, evidence)
+    evidence, shipped = gate.judged(model, evidence)
     chance = gate.chance_of(evidence, shipped) if shipped else 0.0
     judged = (
         is_there,

@@ -12,7 +12,16 @@ from hypothesis import given, strategies as st
 from kb_app._ask.evidence import Evidence, evidence_of
 from kb_app._ask.extract import extracts, ranked
 from kb_app._ask.facts import particulars
-from kb_app._ask.gate import Gate, Kind, chance_of, doubts, gate_of, is_measured, kind_of
+from kb_app._ask.gate import (
+    Gate,
+    Kind,
+    chance_of,
+    doubts,
+    gate_of,
+    is_measured,
+    judged,
+    kind_of,
+)
 from kb_app._ask.kinds import lacks
 from kb_core.ports import StoredChunk
 from kb_core.search import KnownWord, KnownWords, PartReading
@@ -313,7 +322,7 @@ def test_what_no_passage_mentions_is_said_in_the_order_of_the_question() -> None
 
 
 def test_in_another_language_no_name_is_held_against_the_evidence() -> None:
-    found = evidence("Traf Zenith in 1889 NADIR?", [chunk(PROSE)], share=0.1)
+    found = evidence("Hat Zenith 1889 NADIR getroffen?", [chunk(PROSE)])
 
     assert list(doubts(found, None, None)) == []
 
@@ -325,9 +334,52 @@ def test_in_another_language_no_name_is_held_against_the_evidence() -> None:
 def test_few_passages_hold_few_words_of_any_language(
     share: float, indexed: int | None, *, is_foreign: bool
 ) -> None:
-    found = evidence("what is it", [chunk(PROSE)], share=share, indexed=indexed)
+    found = evidence("zenith tower", [chunk(PROSE)], share=share, indexed=indexed)
 
     assert found.is_foreign is is_foreign
+
+
+@pytest.mark.parametrize(
+    ("question", "lang", "is_foreign"),
+    [
+        ("when was it built", "en", False),
+        ("when was it built", "de", True),
+        ("wann wurde er gebaut", "de", False),
+        ("¿cuándo se construyó?", "en", True),
+        ("いつ建てられましたか", "ja", False),
+        ("东京塔何时建成", "zh", False),
+        ("когда её построили", "en", True),
+        ("was baut Anna", "en", False),  # German, by a word that is English, too
+        ("when was it built", "fi", False),  # a language that no question is told by
+    ],
+)
+def test_a_passage_in_another_language_than_the_question_is_known(
+    question: str, lang: str, *, is_foreign: bool
+) -> None:
+    passage = cast("StoredChunk", {**chunk(PROSE), "lang": lang})
+
+    assert evidence(question, [passage]).passages[0].is_foreign is is_foreign
+    assert evidence(question, [passage], share=0.1).is_foreign is (is_foreign or lang == "fi")
+
+
+def test_notes_in_another_language_answer_beside_those_that_only_come_near() -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    chunks = [
+        chunk("Rose bushes are pruned in May."),
+        cast("StoredChunk", {**chunk("Umsatz war zwölf."), "lang": "de"}),
+        cast("StoredChunk", {**chunk("Nichts davon."), "lang": "de"}),
+    ]
+    reader = NearBy(rose=0.78, umsatz=0.81, nichts=0.75)
+    found = evidence_of("what are the sales", chunks, [1.0, 0.9, 0.8], known, reader)
+    assert found is not None
+    at_home, (abroad, across) = gate_of(MODEL, found), judged(MODEL, found)
+    assert at_home is not None
+    assert across is not None
+
+    assert chance_of(found, at_home) < at_home.threshold
+    assert chance_of(abroad, across) >= across.sure
+    assert [each.text for each in extracts(abroad)] == ["Umsatz war zwölf."]
+    assert not judged(MODEL, replace(found, passages=found.passages[:1]))[0].is_foreign
 
 
 def test_a_note_alone_leads_over_nothing_which_says_nothing_against_it() -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
 from kb_app._ask.extract import Extract, extracts
-from kb_app._ask.gate import Gate, chance_of, doubts, gate_of
+from kb_app._ask.gate import Gate, chance_of, doubts, judged
 from kb_app._ask.kinds import lacks
 from kb_app._ask.narrowing import narrow, of_the_date
 from kb_app._ask.rows import asked_rows, with_rows
@@ -217,8 +217,7 @@ class Asking:
 
         hopped = hop(model, asked.question.search(), search, stop=self._is_stopped)
         queries = sum(len(each.queries) for each in hopped.hops)
-        rounds = count(len(hopped.hops), "round")
-        asked.watch.note("hops", f"{rounds} of searches, {queries} in all")
+        asked.watch.note("hops", f"{count(len(hopped.hops), 'round')}, {queries} searches in all")
         hits = hopped.hits if hopped.hops else asked.response.hits
         return replace(asked, response=replace(asked.response, hits=hits), hops=hopped.hops)
 
@@ -411,7 +410,7 @@ class Asking:
         name = model.name if model else ""
         by = f"closely, by {name}" if evidence.is_read else "by words alone"
         asked.watch.note("read", f"{count(len(found), 'passage')} {by}")
-        gate = gate_of(name, evidence)
+        evidence, gate = judged(name, evidence)
         if gate is None:
             remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
         else:

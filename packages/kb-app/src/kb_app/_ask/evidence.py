@@ -10,6 +10,8 @@ What is measured of a unit and of a passage here is what both the choice of sent
   told apart afterwards, so that each is read with what stands around it. Where no model can
   read, words alone decide.
 * **Names and figures** of the question, and which of them no passage has.
+* **Languages**: whether a passage is in another one than the question, where words tell
+  nothing. Notes in several stand side by side, so that is said of each.
 
 A row of a table says nothing without the header over it, and is held against the question
 with that: the header of its table, and where a table was cut, the names of its columns, which
@@ -27,6 +29,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from kb_app._ask.facts import dull_stems, particulars, read
+from kb_app._ask.followups import TOLD, asked_in
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
@@ -41,7 +44,8 @@ DEPTH = 5
 five in 99 of 100 questions that have one."""
 
 _KNOWN = 0.5
-"""Which share of a question's words some passage holds, in a language of the documents."""
+"""Which share of a question's words some passage holds, in a language of the documents: what
+tells where the words of neither are those of a language that is known."""
 _KNOWN_OF_FEW = 0.25
 """The same where there are fewer passages than are read: few hold few of the words of any
 question. Questions in another language have at most so many there, nine times in ten."""
@@ -93,6 +97,8 @@ class Passage:
     """What it holds of the weight of the question's words, with its headings and title."""
     over: PartReading = _NO_READING
     """Of its headings and title, where they hold what of the question nothing below them does."""
+    is_foreign: bool = False
+    """Whether it is in another language than the question."""
 
     @property
     def nearest(self) -> tuple[float, ...]:
@@ -117,10 +123,6 @@ class Evidence:
     """Of the question's words, by their number."""
     is_read: bool
     """Whether a model has read the passages; else words alone tell."""
-    is_foreign: bool = False
-    """Whether no passage of all holds most of the question's words, as where it is asked in
-    another language."""
-
     is_narrowed: bool = False
     """Whether the passages are of documents that the question names, of several that are
     alike."""
@@ -129,6 +131,11 @@ class Evidence:
     """For each passage, the names and figures of the question that it does not have."""
     named: int = 0
     """How many the question has."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether all of it is in another language than the question."""
+        return all(passage.is_foreign for passage in self.passages)
 
     @property
     def missing(self) -> frozenset[str]:
@@ -171,9 +178,11 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
         readings = read
     else:
         readings = [[_NO_READING] * len(each.read) for each in cut]
+    unknown = known.share < (_KNOWN_OF_FEW if (indexed or DEPTH) < DEPTH else _KNOWN)
+    foreign = _foreign(question, chunks, unknown=unknown)
     passages = [
-        _passage(each, score, of_parts, holding)
-        for each, score, of_parts in zip(cut, scores, readings, strict=True)
+        replace(_passage(each, score, of_parts, holding), is_foreign=is_foreign)
+        for each, score, of_parts, is_foreign in zip(cut, scores, readings, foreign, strict=True)
     ]
     weights = tuple(word.weight for word in known.words)
     asked = [particulars(question, chunk["lang"]) for chunk in chunks]
@@ -182,7 +191,6 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
         tuple(_under_headers(passages, holding)),
         weights,
         is_read=reader is not None,
-        is_foreign=known.share < (_KNOWN_OF_FEW if (indexed or DEPTH) < DEPTH else _KNOWN),
         is_narrowed=rest is not None,
         unnamed=tuple(map(_unnamed, asked, chunks)),
         named=max(map(len, asked), default=0),
@@ -198,6 +206,20 @@ def units_of(chunk: StoredChunk) -> list[Unit]:
         columns=" ".join(chunk["heading_path"][-1:]) if is_table else None,
         suffix=PurePosixPath(chunk["path"]).suffix,
     )
+
+
+def _foreign(question: str, chunks: Sequence[StoredChunk], *, unknown: bool) -> list[bool]:
+    """Return of each chunk whether it is in another language than *question*.
+
+    Where the language of either can't be told, a question whose words are *unknown* to all
+    passages is in another one.
+    """
+    asked = asked_in(question)
+    is_told = [bool(asked) and chunk["lang"] in TOLD for chunk in chunks]
+    return [
+        chunk["lang"] not in asked if told else unknown
+        for chunk, told in zip(chunks, is_told, strict=True)
+    ]
 
 
 def bare(text: str) -> str:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 from kb_core.values import dataclass
 
-__all__ = ["Language", "language_of", "standalone"]
+__all__ = ["TOLD", "Language", "asked_in", "language_of", "standalone"]
 
 _MOST_CARRIED = 6
 _MOST_CHARS = 400
@@ -42,6 +42,8 @@ _END = " \t\n?？!.。¿¡"
 class Language:
     """The words of a language that tell nothing by themselves, by what they do."""
 
+    code: str
+    """ISO 639-1."""
     refers: frozenset[str]
     """Stand for something that was named before."""
     persons: frozenset[str]
@@ -57,16 +59,26 @@ class Language:
 
 
 def _language(  # noqa: PLR0913 - a row of a table
-    *, refers: str, persons: str, opens: str, places: str, asks: str, articles: str, empty: str
+    code: str,
+    *,
+    refers: str,
+    persons: str,
+    opens: str,
+    places: str,
+    asks: str,
+    articles: str,
+    empty: str,
 ) -> Language:
     sets = [frozenset(words.split()) for words in (refers, persons, places, asks, articles, empty)]
     beginning = re.compile(rf"[\s¿]*(?:{opens})(?:\s*,)?(?=[\s?,]|$)\s*", re.IGNORECASE)
     back, people, before, asking, short, _ = sets
-    return Language(back, people, beginning, before, asking, short, frozenset().union(*sets))
+    known = frozenset[str]().union(*sets)
+    return Language(code, back, people, beginning, before, asking, short, known)
 
 
 _LANGUAGES = (
     _language(
+        "en",
         refers="it its itself they them their theirs these those this",
         persons="he him his she her hers",
         opens="(?:and |but )?(?:what|how) about|and|but|or",
@@ -79,6 +91,7 @@ _LANGUAGES = (
         "we me my your our us one please exactly else also again if",
     ),
     _language(
+        "de",
         refers="es sie ihm ihn ihr ihre ihrer ihrem ihren deren dessen dies dieser diese dieses "
         "diesem diesen davon dafür damit dazu daran darauf darin darüber dabei dort",
         persons="er seine seiner seinem seinen",
@@ -93,6 +106,7 @@ _LANGUAGES = (
         "denn genau bitte sich dann sein",
     ),
     _language(
+        "es",
         refers="ello eso esto esa ese este esta estos estas aquello lo su sus les",
         persons="él ella ellos ellas",
         opens="(?:y )?qué (?:hay de|pasa con|tal)|y|pero|o",
@@ -103,6 +117,7 @@ _LANGUAGES = (
         "se y o no también más me te nos",
     ),
     _language(
+        "fr",
         refers="cela ça ceci celui celle ceux celles ce cet cette ces leur leurs y en son sa ses",
         persons="il elle ils elles lui",
         opens="(?:et )?qu[’']en est-il de|et|mais|ou",
@@ -114,6 +129,7 @@ _LANGUAGES = (
         "nous vous est-ce qu'est-ce t",
     ),
     _language(
+        "it",
         refers="esso essa essi questo questa questi queste quello quella ciò lo suo sua suoi sue",
         persons="lui lei loro",
         opens="(?:e )?che dire di|e|ma|o",
@@ -124,6 +140,7 @@ _LANGUAGES = (
         empty="è sono era erano fu ha hanno può deve si e o non anche",
     ),
     _language(
+        "pt",
         refers="isso isto aquilo este esta esse essa estes estas seu sua seus suas",
         persons="ele ela eles elas dele dela",
         opens="(?:e )?(?:quanto a|que tal)|e|mas|ou",
@@ -133,6 +150,7 @@ _LANGUAGES = (
         empty="é são era eram foi foram tem têm pode deve se e ou não também",
     ),
     _language(
+        "nl",
         refers="dit dat deze die hun ervan ermee daarvan daarmee daar",
         persons="hij zij ze hem haar zijn",
         opens="(?:en )?hoe zit het met|en|maar|of",
@@ -143,6 +161,7 @@ _LANGUAGES = (
         "niet ook er men ik je we",
     ),
     _language(
+        "ru",
         refers="это этого этому этом этот эта эти их них там",
         persons="он она они его её ее ему ей им неё нее ней",
         opens="(?:а )?что (?:насчёт|насчет)|а|и|но",
@@ -152,6 +171,7 @@ _LANGUAGES = (
         empty="был была было были есть ли и или не же бы можно",
     ),
     _language(
+        "pl",
         refers="to ten ta te tego tym jego ich nim nich tam",
         persons="on ona oni jej jemu",
         opens="(?:a )?co z|a|i|ale",
@@ -161,6 +181,7 @@ _LANGUAGES = (
         empty="jest są był była było były czy i lub nie się może",
     ),
     _language(
+        "ko",
         refers="그것은 그것이 그것을 그건 그게 이것은 이것이 이건 그곳은 거기 그때",
         persons="그는 그가 그녀는 그녀가",
         opens="그럼|그러면|그리고",
@@ -170,6 +191,8 @@ _LANGUAGES = (
         empty="",
     ),
 )
+TOLD = frozenset({*(language.code for language in _LANGUAGES), "ja", "zh"})
+"""The languages that a question may be told to be in."""
 _ENGLISH = _LANGUAGES[0]
 _JAPANESE = re.compile(r"[\u3040-\u30ff]")
 _OF_JAPANESE = re.compile(
@@ -340,6 +363,22 @@ def language_of(question: str, before: str) -> Language | None:
 
     best = max(_LANGUAGES, key=known)
     return best if known(best)[0] else None
+
+
+def asked_in(question: str) -> frozenset[str]:
+    """Return which of ``TOLD`` a question may be in; none where nothing tells.
+
+    Signs of Japanese and Korean decide, and Chinese characters alone are of two languages; else
+    the words that mean nothing by themselves, of which two languages may have as many.
+    """
+    for script, codes in ((_JAPANESE, "ja"), (_HANGUL, "ko"), (_CJK, "zh ja")):
+        if script.search(question):
+            return frozenset(codes.split())
+    words = [word.casefold() for word in _WORD.findall(question)]
+    counts = [sum(word in language.known for word in words) for language in _LANGUAGES]
+    most = max(counts)
+    pairs = zip(_LANGUAGES, counts, strict=True)
+    return frozenset(language.code for language, count in pairs if most and count == most)
 
 
 def _telling(text: str, language: Language) -> list[str]:

@@ -22,6 +22,10 @@ and which share of the question's words it holds. The chance is the lesser of bo
 Where there is one passage alone, or one unit, it leads over nothing, which says nothing. Then it
 is taken to lead as far as the nearest does where nothing answers.
 
+Passages in another language than the question hold few of its words, whatever they say, and
+come less near than those in its own. So they are judged apart, by a gate of their own, and where
+that alone is sure of them, they are what answers.
+
 Below a first line there is no answer; below a second, it is given as weak.
 ``tools/bench/answers.py`` fits and measures all of it, by collection, language and model.
 """
@@ -31,7 +35,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, compress
 from operator import mul
 from typing import Literal, TypeAlias
 from unicodedata import category
@@ -51,6 +55,7 @@ __all__ = [
     "features",
     "gate_of",
     "is_measured",
+    "judged",
     "kind_among",
     "kind_of",
     "odds_of",
@@ -102,15 +107,15 @@ _GATES: dict[str, Gate] = {
         leads=(0.016, 0.025),
     ),
     "multilingual-e5-small, foreign": Gate(
-        (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.68, 0.68
+        (-15.8, 8.41, -8.03, 4.22, 77.1, 2.55, 16.5, 10.8, -6.25, -1.04), 0.6, 0.68
     ),
     "all-MiniLM-L6-v2": Gate(
         (-6.73, 4.51, 0.0205, 0.614, 10.6, 3.19, -4.04, 5.5, 2, 2.67), 0.35, 0.6
     ),
     "": Gate((-2.47, 0, 0, 2.71, 0, 0, 0, 0, 5.81, -1.46), 0.52, 0.52),
 }
-"""By the name of the model that reads, and for questions most of whose words no passage
-holds, such as those in another language; ``""``: words alone."""
+"""By the name of the model that reads, and for passages in another language than the question;
+``""``: words alone."""
 
 _BENDS: dict[str, dict[Kind, tuple[float, float, float]]] = {
     "multilingual-e5-small": {
@@ -147,6 +152,23 @@ def gate_of(model: str, evidence: Evidence) -> Gate | None:
         return Gate(plain.weights, *_BENT_LINES, bend)
     is_row = any(piece.table for piece in _best_of(evidence)[:1])
     return replace(plain, bend=_OF_A_ROW) if plain is not None and is_row else plain
+
+
+def judged(model: str, evidence: Evidence) -> tuple[Evidence, Gate | None]:
+    """Return what of *evidence* is to answer, and the gate for that.
+
+    It is all, or that in another language than the question, where this alone is sure to.
+    """
+    gate = gate_of(model, evidence)
+    kept = [passage.is_foreign for passage in evidence.passages]
+    if gate is None or not any(kept) or chance_of(evidence, gate) >= gate.threshold:
+        return evidence, gate
+    passages = tuple(compress(evidence.passages, kept))
+    unnamed = tuple(compress(evidence.unnamed, kept))
+    abroad = replace(evidence, passages=passages, unnamed=unnamed)
+    across = gate_of(model, abroad)
+    is_sure = across is not None and chance_of(abroad, across) >= across.sure
+    return (abroad, across) if is_sure else (evidence, gate)
 
 
 def kind_of(evidence: Evidence) -> Kind:
