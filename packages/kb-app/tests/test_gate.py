@@ -22,7 +22,7 @@ from kb_app._ask.gate import (
     judged,
     kind_of,
 )
-from kb_app._ask.kinds import lacks
+from kb_app._ask.kinds import lacks, marked
 from kb_core.ports import StoredChunk
 from kb_core.search import KnownWord, KnownWords, PartReading
 
@@ -167,6 +167,8 @@ def test_a_value_of_front_matter_and_the_text_under_it_are_two_quotes() -> None:
         ("Does the latest 10-Q of Intel say so?", "en", {"Intel"}),
         ("¿Qué hizo Marta en Sevilla?", "es", {"Marta", "Sevilla"}),
         ("Wie viele Räume hat das Haus der NATO seit 1967?", "de", {"NATO", "1967"}),
+        ("Wie viele Räume hat das Haus der NATO seit 1967?", "en", {"NATO", "1967"}),
+        ("Was Tesla born in Serbia?", "en", {"Tesla", "Serbia"}),
         ("삼성의 2023년 매출은", "ko", {"2023"}),
         ("what is told by nothing", "en", set()),
     ],
@@ -274,12 +276,53 @@ def test_a_note_of_the_thing_that_does_not_say_what_is_asked_of_it_is_refused() 
         ("松風社の設立者は何年に生まれましたか", "松風社は博物館である。", True),
         ("松风社的创立者是哪一年出生的？", "他1848年出生于长浜。", False),
         ("who was it", "Nobody knows.", False),
+        ("how old is the landlady", "The flat is 780 €, from 10 April.", True),
+        ("how old is the landlady", "Martha Keller, born 3 May 1950.", False),
+        ("how old is the landlady", "Martha Keller (71)", False),
+        ("what did the new disk cost", "The disk is new: a restore took 5 hours.", True),
+        ("what did the new disk cost", "The disk is new, 119 euros.", False),
+        ("was kostet eine Stunde", "Donnerstags 16:15, 32 € die Stunde.", False),
+        ("wie schwer ist die Katze", "Kater, 4 Jahre, kostete 120 €.", True),
+        ("wie lange dauert es", "Das kostet 12 €.", True),
+        ("how far is the lake", "It is 20 minutes by bike.", False),
+        ("how many calories has the soup", "300 g of lentils, 35 minutes.", True),
+        ("how many guests came", "There were 2000 of them.", False),
+        ("how many euros is it", "It is 20 km.", True),
+        ("quel âge a le voisin", "Il paie 75 € de charges.", True),
+        ("¿cuántos tenores hay?", "Somos tres, y la cuota es de 15 €.", False),
+        ("сколько лет соседке", "До города 70 км, дорога стоит 300 рублей.", True),
+        ("сколько лет соседке", "Крышу перекрыли в 2021 году.", True),
+        ("сколько лет соседке", "Баню топить три часа, колодец десять метров.", True),
+        ("quel âge a le voisin", "Il était là du 10 au 24 août.", True),
+        ("先生は何歳ですか", "2009年からリンダウに住んでいる。発表会は12月12日。", True),
+        ("先生は何歳ですか", "1975年に金沢で生まれた。", False),
+        ("部屋はいくらですか", "徒歩4分、15時から。", True),
+        ("部屋はいくらですか", "一泊14,800円。", False),
     ],
 )
 def test_what_lacks_the_number_or_the_date_that_is_asked_for_is_known(
     question: str, text: str, is_lacking: bool
 ) -> None:
     assert lacks(text, question) is is_lacking
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("how many rooms are there", "There are 12 rooms.", "12"),
+        ("what did the disk cost", "On 3 May it was 119 € for 4 TB.", "119 €"),
+        ("what did the disk cost", "It was $ 1,190.", "$ 1,190"),
+        ("wie schwer ist sie", "Am 3. März 2026 waren es 5,1 kg.", "5,1 kg"),
+        ("部屋はいくらですか", "部屋は14,800円、徒歩4分。", "14,800円"),
+        ("what did the disk cost", "It was 119 € or 129 €.", None),
+    ],
+)
+def test_the_answer_itself_is_the_one_number_of_the_measure_that_is_asked_for(
+    question: str, text: str, answer: str | None
+) -> None:
+    span = marked(text, question)
+
+    assert (span and text[slice(*span)]) == answer
 
 
 @given(
@@ -380,6 +423,8 @@ def test_notes_in_another_language_answer_beside_those_that_only_come_near() -> 
     assert chance_of(abroad, across) >= across.sure
     assert [each.text for each in extracts(abroad)] == ["Umsatz war zwölf."]
     assert not judged(MODEL, replace(found, passages=found.passages[:1]))[0].is_foreign
+    lacking = (frozenset[str](), frozenset({"Zenith"}), frozenset({"Zenith"}))
+    assert not judged(MODEL, replace(found, unnamed=lacking))[0].is_foreign
 
 
 def test_a_note_alone_leads_over_nothing_which_says_nothing_against_it() -> None:

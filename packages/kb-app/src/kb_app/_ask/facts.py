@@ -20,6 +20,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
+from kb_app._ask.followups import asked_in
 from kb_core.values import dataclass
 from kb_search.analysis import analyze, fold
 
@@ -31,7 +32,7 @@ _HIRAGANA = re.compile(r"[\u3040-\u309f]")
 _TOKEN = re.compile(
     r"\d+(?:[.,:/’'\u00a0-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*\d*[^\W_]*|[%‰°€$£¥₩]", re.UNICODE
 )
-_WITH_CAPITALS = frozenset(("de", "lb"))
+_WITH_CAPITALS: frozenset[str | None] = frozenset(("de", "lb"))
 _TIED = re.compile(r"\d+-[^\W\d_]+")
 _FAR = 12
 """How far before a negation the sign may stand that it turns round, behind its ending."""
@@ -196,9 +197,12 @@ def particulars(text: str, lang: str | None = None) -> Mapping[str, str]:
 
     Each as ``read`` has it, with the word as it is written. What is tied to a number, as the
     letter of ``10-Q`` is, tells nothing by itself, nor does the number. Where all nouns have a
-    capital, names are those with a digit or several capitals.
+    capital, names are those with a digit or several capitals. *lang* stems its words; what it is
+    in itself, where that is told to be another language, says which words have capitals.
     """
     text = unicodedata.normalize("NFKC", text)
+    spoken = asked_in(text)
+    has_capitals = bool(_WITH_CAPITALS & ({lang} if lang in spoken or not spoken else spoken))
     for tied in (_SIGN_RUN, _TIED):
         text = tied.sub(lambda found: " " * len(found.group()), text)
     tokens = list(_TOKEN.finditer(text))
@@ -207,7 +211,11 @@ def particulars(text: str, lang: str | None = None) -> Mapping[str, str]:
         word = token.group()
         if figure := _figure(tokens, at):
             found[figure[0]] = word
-        elif _is_name(text, token) and not _is_dull(word) and _is_telling(word, lang):
+        elif (
+            _is_name(text, token)
+            and not _is_dull(word)
+            and _is_telling(word, has_capitals=has_capitals)
+        ):
             found[stem_of(word, lang)] = word
     return found
 
@@ -218,8 +226,8 @@ def dull_stems() -> frozenset[str]:
     return frozenset(stem_of(word, lang) for word in _DULL for lang in ("en", "de", "es", "fr"))
 
 
-def _is_telling(name: str, lang: str | None) -> bool:
-    return len(name) > 1 and not (lang in _WITH_CAPITALS and name[1:].islower())
+def _is_telling(name: str, *, has_capitals: bool) -> bool:
+    return len(name) > 1 and not (has_capitals and name[1:].islower())
 
 
 def stem_of(word: str, lang: str | None) -> str:

@@ -157,7 +157,8 @@ def gate_of(model: str, evidence: Evidence) -> Gate | None:
 def judged(model: str, evidence: Evidence) -> tuple[Evidence, Gate | None]:
     """Return what of *evidence* is to answer, and the gate for that.
 
-    It is all, or that in another language than the question, where this alone is sure to.
+    It is all, or that in another language than the question, where this alone is sure to, and
+    has the names that others have.
     """
     gate = gate_of(model, evidence)
     kept = [passage.is_foreign for passage in evidence.passages]
@@ -167,6 +168,8 @@ def judged(model: str, evidence: Evidence) -> tuple[Evidence, Gate | None]:
     unnamed = tuple(compress(evidence.unnamed, kept))
     abroad = replace(evidence, passages=passages, unnamed=unnamed)
     across = gate_of(model, abroad)
+    if not abroad.missing <= evidence.missing:
+        return evidence, gate
     is_sure = across is not None and chance_of(abroad, across) >= across.sure
     return (abroad, across) if is_sure else (evidence, gate)
 

@@ -1,12 +1,15 @@
 """What a question asks for, where its words tell: a number, a date, or somebody's name.
 
 The question words of the languages that are asked most. Where none is known, nothing is
-expected and nothing is preferred.
+expected and nothing is preferred. A number has to be of the measure that is asked for: a price
+is no age.
 """
 
 from __future__ import annotations
 
 import re
+
+from kb_app._ask.measures import SPELLED, asked_measures, measured
 
 __all__ = ["KINDS", "expected", "fits", "lacks", "marked"]
 
@@ -60,21 +63,23 @@ _MONTH = (
     r"jan(?:uary?|uar)?|feb(?:ruary?|ruar)?|march|märz|apr(?:il)?|may|mai|june?|juni|july?|juli"
     r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?|enero|febrero"
     r"|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
-)
-_SPELLED = (
-    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven"
-    r"|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million"
-    r"|billion|half|third|dozen|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|dos|tres|cuatro"
-    r"|cinco|seis|siete|ocho|nueve|diez"
+    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|décembre|gennaio|febbraio"
+    r"|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|janeiro|fevereiro|março|maio|junho"
+    r"|julho|setembro|outubro|dezembro|januari|februari|maart|mei|augustus"
+    r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
 )
 _NUMBER = re.compile(
-    rf"\d+(?:[.,:/]\d+)*\s?%?|[一二三四五六七八九十百千万億兆]+|\b(?:{_SPELLED})\b", re.IGNORECASE
+    rf"\d+(?:[.,:/]\d+)*(?:\s?%)?|[一二三四五六七八九十百千万億兆]+|\b(?:{SPELLED})\b",
+    re.IGNORECASE,
 )
 _DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:{_MONTH})\b\.?(?:,?\s+\d{{4}})?"
+    r"\b\d{4}\s(?:год\w*|г\.)|"
+    rf"\b(?:(?:\d{{1,2}}\.?\s?(?:[-–]|au|al?|bis|to|and|und|et|y)\s?)?"
+    rf"\d{{1,2}}(?:st|nd|rd|th|er|\.|º)?\s+(?:de )?(?:{_MONTH})\b\.?(?:,?\s+(?:de )?\d{{4}})?"
     rf"|(?:{_MONTH})\.?\s+\d{{1,2}}(?:,?\s+\d{{4}})?\b|(?:{_MONTH})\s+\d{{4}}\b"
     r"|\d{4}-\d\d-\d\d|(?:1\d|20)\d\d\b)"
-    r"|\d{1,4}\s?[年년]\s?(?:\d{1,2}\s?[月월]\s?(?:\d{1,2}\s?[日일])?)?|\d{1,2}\s?(?:世紀|世纪|세기)",
+    r"|\d{1,4}\s?[年년]\s?(?:\d{1,2}\s?[月월]\s?(?:\d{1,2}\s?[日일])?)?|\d{1,2}\s?(?:世紀|世纪|세기)"
+    r"|\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]",
     re.IGNORECASE,
 )
 _NAME = re.compile(
@@ -90,12 +95,22 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 """What may say when something was without a date."""
-_FOUND = {"number": _NUMBER, "date": _DATE, "name": _NAME}
+_FOUND = {"date": _DATE, "name": _NAME}
+_FIGURE = re.compile(r"\d+")
+_YEAR = re.compile(r"\d{4}")
+_BORN = re.compile(
+    r"\bborn\b|\bgeb(?:oren|\.)|\bnaci\w+|\bnée?s?\b|\bnat[oa]\b|\bnascid[oa]\b|\bрод\w+|生",
+    re.IGNORECASE,
+)
+"""What makes a year alone say how old somebody is."""
 
 
 def expected(question: str) -> tuple[str | None, ...]:
     """Return each of ``KINDS``, or ``None`` in its place where it is not asked for."""
-    return tuple(kind if _ASKED[kind].search(question) else None for kind in KINDS)
+    asked = {kind for kind in KINDS if _ASKED[kind].search(question)}
+    if asked_measures(question):
+        asked.add("number")
+    return tuple(kind if kind in asked else None for kind in KINDS)
 
 
 def fits(kind: str | None, text: str, question: str) -> tuple[bool, bool]:
@@ -110,7 +125,12 @@ def fits(kind: str | None, text: str, question: str) -> tuple[bool, bool]:
 
 
 def lacks(text: str, question: str) -> bool:
-    """Say whether *question* asks for a number or a date beyond doubt, and *text* has none."""
+    """Say whether *question* asks for a number or a date beyond doubt, and *text* has none.
+
+    Nor has it where all of its numbers are of another measure than the one that is asked for.
+    """
+    if any(_NUMBER.finditer(text)) and not _measuring(text, question):
+        return True
     kinds = [kind for kind, asked in _SURELY.items() if asked.search(question)]
     if "date" in kinds and _TIME.search(text):
         return False
@@ -129,12 +149,42 @@ def marked(text: str, question: str) -> tuple[int, int] | None:
     if len(kinds) != 1:
         return None
     found = _new(kinds[0], text, question)
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    start, end = found[0]
+    told = (span[:2] for span in measured(text) if span[0] <= start < span[1] and span[2])
+    wide, last = next(told, (start, end)) if kinds[0] == "number" else (start, end)
+    return last - len(text[wide:last].lstrip()), wide + len(text[wide:last].rstrip())
+
+
+def _measuring(text: str, question: str) -> list[tuple[int, int]]:
+    """Return the numbers of *text* that may be of the measure which *question* asks for."""
+    found = [match.span() for match in _NUMBER.finditer(text)]
+    wanted = asked_measures(question)
+    if not wanted:
+        return found
+    dates = [match.span() for match in _DATE.finditer(text) if not match.group().isdecimal()]
+    known = [(start, end, measure) for start, end, measure in measured(text) if measure]
+
+    def answers(start: int) -> bool:
+        for a, b in dates:
+            if a <= start < b and "date" in wanted:
+                is_day = "years" not in wanted or len(_FIGURE.findall(text, a, b)) > 1
+                return _YEAR.search(text, a, b) is not None and (is_day or bool(_BORN.search(text)))
+            if a <= start < b:
+                return False
+        within = [measure for a, b, measure in known if a <= start < b]
+        return not within or within[0] in wanted
+
+    return [span for span in found if answers(span[0])]
 
 
 def _new(kind: str, text: str, question: str) -> list[tuple[int, int]]:
     asked = question.casefold()
-    found = [match.span() for match in _FOUND[kind].finditer(text)]
+    if kind == "number":
+        found = _measuring(text, question)
+    else:
+        found = [match.span() for match in _FOUND[kind].finditer(text)]
     if kind == "name":  # any word that opens a sentence has a capital
         found = [span for span in found if span[0] > 0 or " " in text[slice(*span)]]
     return [span for span in found if text[slice(*span)].casefold() not in asked]

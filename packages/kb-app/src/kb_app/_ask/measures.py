@@ -1,0 +1,114 @@
+"""Which measure a number has, and of which one a question asks for a number.
+
+*780 €* is nobody's age, and *5 hours* no price: a number answers where it has the measure that
+is asked for, or none that is written beside it. The words of the languages that are asked
+most; what is not known is of no measure, and answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["SPELLED", "asked_measures", "measured"]
+
+SPELLED = (
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven"
+    r"|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million"
+    r"|billion|half|third|dozen|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|dos|tres|cuatro"
+    r"|cinco|seis|siete|ocho|nueve|diez|elf|zwölf|hundert|tausend|once|doce|quince|veinte|cien|mil"
+    r"|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|cent|mille"
+    r"|due|tre|quattro|cinque|sette|otto|nove|dieci|dois|duas|três|quatro|sete|oito|dez"
+    r"|twee|drie|vijf|zes|zeven|acht|negen|tien|дв[ае]|дву[мх]|тр[иё]х?|четыр\w+|пят[ьи]|шест[ьи]"
+    r"|сем[ьи]|восем[ьи]|девят[ьи]|десят[ьи]|одиннадцат[ьи]|двенадцат[ьи]|двадцат[ьи]|ст[ао]"
+    r"|тысяч\w*"
+)
+_AFTER = {
+    "money": r"[€$£¥₩₽円元원]|euros?|eur|usd|chf|gbp|dollars?|dólar(?:es)?|ct|cents?|centimes"
+    r"|céntimos|franken|rappen|francs?|рубл\w+|руб|yen|ドル|ユーロ|달러|złot\w+|zł|pesos?",
+    "percent": r"[%‰％]|percent|per cent|prozent|por ciento|pour cent|процент\w*",
+    "length": r"(?:km|cm|mm|m)(?![²³/])|met(?:er|re)s?|metern?|metros?|mètres?|kilomet(?:er|re)n?s?"
+    r"|kilómetros?|kilomètres?|miles?|meilen?|feet|foot|ft|inch(?:es)?|zoll|км|метр\w*"
+    r"|キロメートル|メートル|公里|米|미터",
+    "weight": r"(?:kg|g|mg|µg)(?!/)|grams?|gramm|gramos?|grammes?|kilos?|kilogram\w*|tonn\w+"
+    r"|toneladas?|lbs?|oz|кг|キログラム|公斤|킬로그램",
+    "size": r"[kc]?m[²³]|ml|cl|l|lit(?:er|re)n?s?|litros?|ha|qm|[kmgt]b|kwh?p?|bar|m?hz|ghz|°",
+    "years": r"years?|jahren?|jahre?|años?|ans|années?|anni|anos|jaar|лет|год\w*|歳|才|岁|살",
+    "time": r"(?:h|min|std|sek)(?![/²³])|seconds?|sekunden?|segundos?|secondes?|minut\w+|hours?"
+    r"|stunden?|horas?|heures?|ore|days?|tagen?|tage?|días?|jours?|weeks?|wochen?|semanas?"
+    r"|semaines?|months?|monaten?|monate?|mes(?:es)?|mois|час\w*|минут\w*|дн\w+|недел\w+|месяц\w*"
+    r"|時間|分|秒|日間|週間|[かヶ]月|小时|分钟|天|周|시간|분|주",
+    "clock": r"uhr|[ap]\.?m\b\.?|o['’]clock|時(?!間)|[点點시](?![가-힣])",
+    "degrees": r"°\s?[cf]?|degrees?|grad|grados?|degrés?|градус\w*|度|도",
+}
+"""By the measure, how it is written behind a number."""
+_WIDE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_ENDS = rf"(?![^\W\d_{_WIDE}])"
+_GROUP = r"[ \u00a0\u202f.,'’]"
+_FIGURE = rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*)"
+_TIMES = (
+    r"(?:(?:million\w*|mio\.?|milliarden?|mrd\.?|billion\w*|thousand|tausend|тыс\.?|млн\.?)\s)?"
+)
+_NUMBER = re.compile(
+    rf"(?P<before>[$€£¥₩]|\b(?:EUR|USD|CHF|GBP)|S/)?\s?(?<![a-zA-Z0-9_.,:])"
+    rf"(?:(?:{_FIGURE}\s?[-–]\s?)?{_FIGURE}|\b(?:{SPELLED})\b)"
+    rf"(?:[\s-]?{_TIMES}(?:"
+    + "|".join(rf"(?P<{measure}>(?:{words}){_ENDS})" for measure, words in _AFTER.items())
+    + rf"))?(?!\d){_ENDS}",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"\d{1,2}[:h]\d\d")
+_UNIT = {
+    measure: re.compile(rf"(?:{words}){_ENDS}", re.IGNORECASE) for measure, words in _AFTER.items()
+}
+
+_ASKED = {
+    "money": r"\bhow much (?:do|does|did|is|was|would|will|has|have)\b.*"
+    r"\b(?:costs?|pay|paid|spend|spent)\b|\bwhat (?:do|does|did|will|would)\b.*\bcost\b"
+    r"|\bwas (?:kosten|kostet)\b|\b(?:was|wie ?viel)\b.*\b(?:gekostet|kosten|kostete)\b"
+    r"|\bwie teuer\b|\bcuánto (?:cuesta|costó)n?|\bcombien (?:coûte|ça coûte|a coûté|ont coûté)"
+    r"|\bсколько сто\w+|いくら|値段|多少钱|얼마예요",
+    "years": r"\bhow old\b|\bwie alt\b|\bqué edad\b|\bcuántos años tiene\b|\bquel âge\b"
+    r"|\bсколько .*\bлет\b|何[歳才]|몇 살|多大年纪|几岁",
+    "weight": r"\bhow heavy\b|\bhow much (?:do|does|did)\b.*\bweigh\b|\bwie schwer\b"
+    r"|\bwie ?viel wiegt\b|\bcuánto pesa|\bcombien pès|\bсколько вес",
+    "length": r"\bhow (?:far|tall|deep|wide)\b|\bwie (?:weit|tief|breit)\b",
+    "time": r"\bhow long (?:do|does|did|will)\b.*\b(?:take|last)\b|\bwie lange\b|\bcuánto tiempo\b"
+    r"|\bcuánto (?:dura|duró|tarda|tardó)\b|\bcombien de temps\b"
+    r"|\bсколько времени\b|何時間|何分|多长时间",
+}
+_ASKED_OF = {measure: re.compile(words, re.IGNORECASE) for measure, words in _ASKED.items()}
+_COUNTED = re.compile(
+    r"\b(?:how many|wie ?viele|cuánt[oa]s|combien d(?:e\s|['’])|hoeveel|quant[ie])\s*"
+    r"(?P<thing>[^\W\d_]+)",
+    re.IGNORECASE,
+)
+_ALSO = {
+    "years": frozenset({"date"}),
+    "time": frozenset({"years", "date", "clock", "length"}),
+    "length": frozenset({"time", "size"}),
+    "count": frozenset({"percent"}),
+    "degrees": frozenset({"size"}),
+    "size": frozenset({"degrees", "length"}),
+}
+"""What answers, too: how far it is may be said in hours, and how old somebody is by a date."""
+
+
+def asked_measures(question: str) -> frozenset[str]:
+    """Return the measures that a number may have which answers; none where any may."""
+    found = next((m for m, asked in _ASKED_OF.items() if asked.search(question)), None)
+    if found is None and (counted := _COUNTED.search(question)):
+        units = (m for m, unit in _UNIT.items() if unit.fullmatch(counted["thing"]))
+        found = next(units, "count")
+    return frozenset() if found is None else _ALSO.get(found, frozenset()) | {found}
+
+
+def measured(text: str) -> Iterator[tuple[int, int, str | None]]:
+    """Yield the range of each number, and its measure, if one is written beside it."""
+    for found in _NUMBER.finditer(text):
+        measure = next((m for m in _AFTER if found[m] is not None), None)
+        if found["before"]:
+            measure = "money"
+        elif measure is None and _CLOCK.fullmatch(found.group().strip()):
+            measure = "clock"
+        yield *found.span(), measure
