@@ -85,6 +85,24 @@ def test_what_is_referred_to_is_put_behind_the_question(
             "Wie lange ruht der Teig im Kühlschrank?",
         ),
         ("Wann wurde der Turm gebaut?", "Und die Brücke?", "Wann wurde die Brücke gebaut?"),
+        ("Wann hat Nadja Geburtstag?", "Und Tom?", "Wann hat Tom Geburtstag?"),
+        (
+            "Wie hoch ist die Miete von Frau Perrin?",
+            "Und Frau Huber?",
+            "Wie hoch ist die Miete von Frau Huber?",
+        ),
+        ("Wann hat Frau Perrin Geburtstag?", "Und Tom?", "Wann hat Tom Geburtstag?"),
+        ("When is Nadja's birthday?", "And Tom's?", "When is Tom's birthday?"),
+        (
+            "¿Cuándo es el cumpleaños de Nadja?",
+            "¿Y Tom?",
+            "Cuándo es el cumpleaños de Tom?",
+        ),
+        (
+            "Quel est le loyer de Mme Perrin ?",
+            "Et M. Duvernay ?",
+            "Quel est le loyer de M. Duvernay?",
+        ),
     ],
 )
 def test_another_thing_takes_the_place_of_the_one_before(

@@ -29,7 +29,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from kb_app._ask.facts import dull_stems, particulars, read
-from kb_app._ask.followups import TOLD, asked_in
+from kb_app._ask.languages import TOLD, asked_in
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading

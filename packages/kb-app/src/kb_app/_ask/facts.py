@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
-from kb_app._ask.followups import asked_in
+from kb_app._ask.languages import asked_in
 from kb_core.values import dataclass
 from kb_search.analysis import analyze, fold
 

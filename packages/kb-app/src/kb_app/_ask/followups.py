@@ -6,7 +6,8 @@ before, and nothing is made up:
 
 * what begins with a preposition, or is a number, takes the place of what was asked with the
   same one: *how many were sold in 2019* and then *and in 2020?* asks how many were sold in 2020,
-* another thing (*what about films?*) takes the place of what was named before,
+* another thing (*what about films?*) takes the place of what was named before, and a name (*and
+  Tom?*) that of a name,
 * in English, Japanese and Korean, the topic takes the place of the pronoun,
 * else the topic, or all words that tell something, are put behind the question in brackets,
   and with *he* or *she* the name that was answered.
@@ -22,179 +23,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from kb_core.values import dataclass
+from kb_app._ask.languages import (
+    CJK,
+    HANGUL,
+    JAPANESE,
+    LANGUAGES,
+    WORD,
+    Language,
+    language_of,
+)
 
-__all__ = ["TOLD", "Language", "asked_in", "language_of", "standalone"]
+__all__ = ["standalone"]
 
 _MOST_CARRIED = 6
 _MOST_CHARS = 400
 """Of what is made here: a question that was carried on for long begins to forget."""
 _FEW = 1
 """A question with so many words of its own, or fewer, asks about what was asked before."""
-_WORD = re.compile(r"[^\W_]+(?:[-_.'’][^\W_]+)*")
 _NUMBER = re.compile(r"\b\d[\d.,:/]*\b")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _END = " \t\n?？!.。¿¡"
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
-    """The words of a language that tell nothing by themselves, by what they do."""
-
-    code: str
-    """ISO 639-1."""
-    refers: frozenset[str]
-    """Stand for something that was named before."""
-    persons: frozenset[str]
-    """Stand for somebody."""
-    opens: re.Pattern[str]
-    """How a question begins that leaves out what was asked."""
-    places: frozenset[str]
-    """Say how what follows belongs to the question: prepositions."""
-    asks: frozenset[str]
-    articles: frozenset[str]
-    known: frozenset[str]
-    """All of these, and other words that tell nothing."""
-
-
-def _language(  # noqa: PLR0913 - a row of a table
-    code: str,
-    *,
-    refers: str,
-    persons: str,
-    opens: str,
-    places: str,
-    asks: str,
-    articles: str,
-    empty: str,
-) -> Language:
-    sets = [frozenset(words.split()) for words in (refers, persons, places, asks, articles, empty)]
-    beginning = re.compile(rf"[\s¿]*(?:{opens})(?:\s*,)?(?=[\s?,]|$)\s*", re.IGNORECASE)
-    back, people, before, asking, short, _ = sets
-    known = frozenset[str]().union(*sets)
-    return Language(code, back, people, beginning, before, asking, short, known)
-
-
-_LANGUAGES = (
-    _language(
-        "en",
-        refers="it its itself they them their theirs these those this",
-        persons="he him his she her hers",
-        opens="(?:and |but )?(?:what|how) about|and|but|or",
-        places="in on at for of with from to by after before during under over about between "
-        "without into",
-        asks="what which who whom whose when where why how",
-        articles="a an the",
-        empty="is are was were be been do does did has have had can could may might must shall "
-        "should will would many much long old often there that than then so and or but not i you "
-        "we me my your our us one please exactly else also again if",
-    ),
-    _language(
-        "de",
-        refers="es sie ihm ihn ihr ihre ihrer ihrem ihren deren dessen dies dieser diese dieses "
-        "diesem diesen davon dafür damit dazu daran darauf darin darüber dabei dort",
-        persons="er seine seiner seinem seinen",
-        opens="(?:und )?(?:was ist|wie ist es|wie steht es) mit|und|aber|oder",
-        places="in im am an auf für von vom mit aus zu zum zur bei nach vor während unter über "
-        "zwischen ohne seit",
-        asks="was welche welcher welches welchem welchen wer wem wen wann wo warum wieso weshalb "
-        "wie wozu wohin woher",
-        articles="der die das den dem des ein eine einer einem einen eines",
-        empty="ist sind war waren wird werden wurde wurden hat haben hatte kann können darf muss "
-        "soll sollte viel viele lange oft alt hoch und oder aber nicht auch man ich du wir noch "
-        "denn genau bitte sich dann sein",
-    ),
-    _language(
-        "es",
-        refers="ello eso esto esa ese este esta estos estas aquello lo su sus les",
-        persons="él ella ellos ellas",
-        opens="(?:y )?qué (?:hay de|pasa con|tal)|y|pero|o",
-        places="en a de del al con por para sin sobre entre desde hasta durante tras según",
-        asks="qué cuál cuáles quién quiénes cuándo dónde cómo cuánto cuánta cuántos cuántas",
-        articles="el la los las un una unos unas",
-        empty="es son era eran fue fueron ser está están ha han había puede pueden debe hay que "
-        "se y o no también más me te nos",
-    ),
-    _language(
-        "fr",
-        refers="cela ça ceci celui celle ceux celles ce cet cette ces leur leurs y en son sa ses",
-        persons="il elle ils elles lui",
-        opens="(?:et )?qu[’']en est-il de|et|mais|ou",
-        places="à au aux de du des avec pour par sans sur sous entre dans en depuis pendant avant "
-        "après vers chez",
-        asks="qui que quoi quel quelle quels quelles quand où comment pourquoi combien",
-        articles="le la les l un une",
-        empty="est sont était étaient a ont avait peut peuvent doit se et ou ne pas aussi on je tu "
-        "nous vous est-ce qu'est-ce t",
-    ),
-    _language(
-        "it",
-        refers="esso essa essi questo questa questi queste quello quella ciò lo suo sua suoi sue",
-        persons="lui lei loro",
-        opens="(?:e )?che dire di|e|ma|o",
-        places="in a di da con su per tra fra del della dei delle al alla nel nella dal dalla sul "
-        "sulla",
-        asks="chi che cosa quale quali quando dove come perché quanto quanta quanti quante",
-        articles="il la i gli le l un uno una",
-        empty="è sono era erano fu ha hanno può deve si e o non anche",
-    ),
-    _language(
-        "pt",
-        refers="isso isto aquilo este esta esse essa estes estas seu sua seus suas",
-        persons="ele ela eles elas dele dela",
-        opens="(?:e )?(?:quanto a|que tal)|e|mas|ou",
-        places="em de do da dos das no na nos nas com por para sem sobre entre desde até ao à",
-        asks="que qual quais quem quando onde como quanto quanta quantos quantas",
-        articles="o a os as um uma",
-        empty="é são era eram foi foram tem têm pode deve se e ou não também",
-    ),
-    _language(
-        "nl",
-        refers="dit dat deze die hun ervan ermee daarvan daarmee daar",
-        persons="hij zij ze hem haar zijn",
-        opens="(?:en )?hoe zit het met|en|maar|of",
-        places="in op aan voor van met uit naar bij na onder over tussen zonder sinds door",
-        asks="wat welke wie wanneer waar waarom hoe",
-        articles="de het een",
-        empty="is was waren wordt worden werd heeft hebben had kan mag moet veel lang vaak en of "
-        "niet ook er men ik je we",
-    ),
-    _language(
-        "ru",
-        refers="это этого этому этом этот эта эти их них там",
-        persons="он она они его её ее ему ей им неё нее ней",
-        opens="(?:а )?что (?:насчёт|насчет)|а|и|но",
-        places="в на с из для от до по о об при после перед под над между без у к за",
-        asks="что какой какая какое какие кто когда где почему зачем как сколько",
-        articles="",
-        empty="был была было были есть ли и или не же бы можно",
-    ),
-    _language(
-        "pl",
-        refers="to ten ta te tego tym jego ich nim nich tam",
-        persons="on ona oni jej jemu",
-        opens="(?:a )?co z|a|i|ale",
-        places="w we na z ze do dla od po o przy przed pod nad między bez u za",
-        asks="co jaki jaka jakie który która które kto kiedy gdzie dlaczego jak ile",
-        articles="",
-        empty="jest są był była było były czy i lub nie się może",
-    ),
-    _language(
-        "ko",
-        refers="그것은 그것이 그것을 그건 그게 이것은 이것이 이건 그곳은 거기 그때",
-        persons="그는 그가 그녀는 그녀가",
-        opens="그럼|그러면|그리고",
-        places="",
-        asks="무엇 무엇을 무엇이 누가 누구 언제 어디 어디에 어디서 왜 어떻게 몇 얼마나",
-        articles="",
-        empty="",
-    ),
-)
-TOLD = frozenset({*(language.code for language in _LANGUAGES), "ja", "zh"})
-"""The languages that a question may be told to be in."""
-_ENGLISH = _LANGUAGES[0]
-_JAPANESE = re.compile(r"[\u3040-\u30ff]")
+_ENGLISH = LANGUAGES[0]
 _OF_JAPANESE = re.compile(
     r"(?:それ|これ|あれ|そこ|ここ|彼女|彼|その人)(?=は|が|を|に|の|で|から|も)"
     r"|(?:その|この)(?=[\u4e00-\u9fff\u30a0-\u30ff])"
@@ -221,6 +71,28 @@ _INVERTED = frozenset(
 _BEING = frozenset(["is", "are", "was", "were"])
 _COPIED = frozenset(["what", "who", "which"])
 _JOINS = frozenset({"of"})
+_BEFORE_NAMES = frozenset(
+    [
+        "ist",
+        "sind",
+        "war",
+        "waren",
+        "wird",
+        "werden",
+        "wurde",
+        "wurden",
+        "hat",
+        "haben",
+        "hatte",
+        "kann",
+        "können",
+        "darf",
+        "muss",
+        "soll",
+    ]
+)
+"""Where nouns have capitals: the verbs that a subject stands behind in a question."""
+_TITLES = frozenset(["frau", "herr", "herrn", "familie", "onkel", "tante", "oma", "opa"])
 
 
 def standalone(
@@ -239,13 +111,13 @@ def standalone(
     if not asked or not last:
         return None
     made: str | None
-    if _HANGUL.search(asked):
+    if HANGUL.search(asked):
         made = _korean(asked, last)
         if made in {None, asked}:
             made = _spaced(asked, before, weight, name)
-    elif not _CJK.search(asked):
+    elif not CJK.search(asked):
         made = _spaced(asked, before, weight, name)
-    elif _JAPANESE.search(asked):
+    elif JAPANESE.search(asked):
         made = _japanese(asked, last)
     else:
         made = _chinese(asked, last)
@@ -265,7 +137,7 @@ def _spaced(
     opening = language.opens.match(question)
     rest = question[opening.end() :] if opening else question
     own = _telling(rest, language)
-    words = {word.casefold() for word in _WORD.findall(_SAYS_NOTHING.sub("", rest))}
+    words = {word.casefold() for word in WORD.findall(_SAYS_NOTHING.sub("", rest))}
     people = words & language.persons
     is_back = bool(people or words & language.refers or _is_one(rest, language))
     if not (opening or is_back or len(own) <= _FEW):
@@ -315,7 +187,7 @@ def _topic(question: str, language: Language) -> str | None:
     """Return the first thing that a question names, with its article."""
     if language is not _ENGLISH:
         return _phrase(question, language)
-    words = _WORD.findall(question)
+    words = WORD.findall(question)
     low = [word.casefold() for word in words]
     things = [n for n, word in enumerate(low) if word not in language.known]
     if not things:
@@ -350,39 +222,8 @@ def _phrase(question: str, language: Language) -> str | None:
     return "".join(named[0]) if named else None
 
 
-def language_of(question: str, before: str) -> Language | None:
-    """Return the language of a question; what was asked before it tells, too, if less."""
-
-    def known(language: Language) -> tuple[int, int]:
-        counts = [
-            sum(word.casefold() in language.known for word in _WORD.findall(text))
-            + 2 * bool(language.opens.match(text))
-            for text in (question, before)
-        ]
-        return 2 * counts[0] + counts[1], counts[0]
-
-    best = max(_LANGUAGES, key=known)
-    return best if known(best)[0] else None
-
-
-def asked_in(question: str) -> frozenset[str]:
-    """Return which of ``TOLD`` a question may be in; none where nothing tells.
-
-    Signs of Japanese and Korean decide, and Chinese characters alone are of two languages; else
-    the words that mean nothing by themselves, of which two languages may have as many.
-    """
-    for script, codes in ((_JAPANESE, "ja"), (_HANGUL, "ko"), (_CJK, "zh ja")):
-        if script.search(question):
-            return frozenset(codes.split())
-    words = [word.casefold() for word in _WORD.findall(question)]
-    counts = [sum(word in language.known for word in words) for language in _LANGUAGES]
-    most = max(counts)
-    pairs = zip(_LANGUAGES, counts, strict=True)
-    return frozenset(language.code for language, count in pairs if most and count == most)
-
-
 def _telling(text: str, language: Language) -> list[str]:
-    return [word for word in _WORD.findall(text) if word.casefold() not in language.known]
+    return [word for word in WORD.findall(text) if word.casefold() not in language.known]
 
 
 def _carried(
@@ -409,6 +250,9 @@ def _in_its_place(
         end = found[-1].start() if found else len(before)
         return f"{before[:end].rstrip()} {other}?"
     has_own = first.casefold() in language.articles
+    if not has_own and (name := _name_in(before, other, language)):
+        put = other.removesuffix("'s")
+        return re.sub(rf"\b{re.escape(name)}\b", lambda _: put, before, count=1) + _mark(before)
     if about and before.count(about) == 1:
         article, _, thing = about.partition(" ")
         is_with = bool(thing) and article.casefold() in language.articles
@@ -421,6 +265,42 @@ def _in_its_place(
     return re.sub(rf"\b{re.escape(taken)}\b", lambda _: other, before, count=1) + _mark(before)
 
 
+def _name_in(before: str, other: str, language: Language) -> str | None:
+    """Return the name in a question whose place another one takes, as in *and Tom*.
+
+    It has capitals, as the other has. Where all nouns have these, it stands behind the verb or
+    a preposition, without an article.
+    """
+    if not other[:1].isupper():
+        return None
+    names = _names(before, language, other.count(" ") + 1)
+    first = other.split(maxsplit=1)[0]
+    return next((name for name in names if name.startswith(f"{first} ")), (*names, None)[0])
+
+
+def _names(before: str, language: Language, most: int) -> list[str]:
+    """Return the names in a question; where all nouns have capitals, of *most* words at most.
+
+    A title and the name behind it are one there in any case.
+    """
+    has_capitals = language.code == "de"
+    names: list[str] = []
+    last, end = "", -1
+    for match in WORD.finditer(before):
+        word = match.group().removesuffix("'s")
+        is_name = match.start() > 0 and word[0].isupper()
+        is_next = is_name and end == match.start() - 1
+        if is_next and (not has_capitals or last in _TITLES or names[-1].count(" ") + 1 < most):
+            names[-1] += f" {word}"
+        elif is_name and (not has_capitals or last in _BEFORE_NAMES | language.places):
+            names.append(word)
+        else:
+            is_name = False
+        end = match.end() if is_name else -1
+        last = word.casefold()
+    return names
+
+
 def _mark(question: str) -> str:
     return "" if question.endswith(")") else "?"
 
@@ -428,7 +308,7 @@ def _mark(question: str) -> str:
 def _named(before: str, language: Language) -> list[tuple[str, str]]:
     """Return what a question names, each with its article: words behind one, or else any."""
     found, last = [], ""
-    for match in _WORD.finditer(before):
+    for match in WORD.finditer(before):
         word = match.group().removesuffix("'s")
         if word.casefold() not in language.known:
             found.append((last if last.strip().casefold() in language.articles else "", word))

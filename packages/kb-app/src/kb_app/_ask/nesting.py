@@ -16,8 +16,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kb_app._ask.facts import stem_of
-from kb_app._ask.followups import Language, language_of
 from kb_app._ask.kinds import expected, fits
+from kb_app._ask.languages import Language, language_of
 from kb_core.values import dataclass
 
 __all__ = ["Nesting", "has_kind", "mentions", "names_in", "nestings", "says"]
