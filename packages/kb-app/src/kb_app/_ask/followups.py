@@ -71,25 +71,8 @@ _INVERTED = frozenset(
 _BEING = frozenset(["is", "are", "was", "were"])
 _COPIED = frozenset(["what", "who", "which"])
 _JOINS = frozenset({"of"})
-_BEFORE_NAMES = frozenset(
-    [
-        "ist",
-        "sind",
-        "war",
-        "waren",
-        "wird",
-        "werden",
-        "wurde",
-        "wurden",
-        "hat",
-        "haben",
-        "hatte",
-        "kann",
-        "können",
-        "darf",
-        "muss",
-        "soll",
-    ]
+_BEFORE_NAMES = re.compile(
+    "ist|sind|waren?|wird|werden|wurden?|hat|haben|hatte|kann|können|darf|muss|soll"
 )
 """Where nouns have capitals: the verbs that a subject stands behind in a question."""
 _TITLES = frozenset(["frau", "herr", "herrn", "familie", "onkel", "tante", "oma", "opa"])
@@ -292,13 +275,17 @@ def _names(before: str, language: Language, most: int) -> list[str]:
         is_next = is_name and end == match.start() - 1
         if is_next and (not has_capitals or last in _TITLES or names[-1].count(" ") + 1 < most):
             names[-1] += f" {word}"
-        elif is_name and (not has_capitals or last in _BEFORE_NAMES | language.places):
+        elif is_name and (not has_capitals or _leads_to_a_name(last, language)):
             names.append(word)
         else:
             is_name = False
         end = match.end() if is_name else -1
         last = word.casefold()
     return names
+
+
+def _leads_to_a_name(word: str, language: Language) -> bool:
+    return bool(_BEFORE_NAMES.fullmatch(word)) or word in language.places
 
 
 def _mark(question: str) -> str:
