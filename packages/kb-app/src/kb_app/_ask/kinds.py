@@ -96,10 +96,21 @@ _TIME = re.compile(
 )
 """What may say when something was without a date."""
 _FOUND = {"date": _DATE, "name": _NAME}
+_FORMED = {
+    r"\d(?:[\s/().-]*\d){5}": r"\b(?:phone|telephone) number\b|\b(?:telefon|handy)nummer\b"
+    r"|\bnúmero de teléfono\b|\bnuméro de téléphone\b|\bномер телефона\b"
+    r"|電話番号|电话号码|전화번호",
+    "@": r"\be-?mail[ -]address\b|\b(?:e-?)?mail-?adresse\b|\bcorreo electrónico\b"
+    r"|\badresse (?:e-?mail|électronique)\b|メールアドレス|邮箱地址",
+    r"\b[A-Z]{2}\d\d(?:\s?[A-Z\d]{2,4}){3}": r"\biban\b",
+}
+"""What something looks like that is asked for by these words."""
+_FORMS = [(re.compile(asked, re.IGNORECASE), re.compile(form)) for form, asked in _FORMED.items()]
 _FIGURE = re.compile(r"\d+")
 _YEAR = re.compile(r"\d{4}")
 _BORN = re.compile(
-    r"\bborn\b|\bgeb(?:oren|\.)|\bnaci\w+|\bnée?s?\b|\bnat[oa]\b|\bnascid[oa]\b|\bрод\w+|生",
+    r"\bborn\b|\bgeb(?:oren|\.)|\bnaci\w+|\bnée?s?\b|\bnat[oa]\b|\bnascid[oa]\b|\bрод\w+"
+    r"|生まれ|出生|年生",
     re.IGNORECASE,
 )
 """What makes a year alone say how old somebody is."""
@@ -128,7 +139,10 @@ def lacks(text: str, question: str) -> bool:
     """Say whether *question* asks for a number or a date beyond doubt, and *text* has none.
 
     Nor has it where all of its numbers are of another measure than the one that is asked for.
+    So it is with a phone number, an address of mail and an account.
     """
+    if any(asked.search(question) and not form.search(text) for asked, form in _FORMS):
+        return True
     if any(_NUMBER.finditer(text)) and not _measuring(text, question):
         return True
     kinds = [kind for kind, asked in _SURELY.items() if asked.search(question)]

@@ -46,18 +46,20 @@ _WIDE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _ENDS = rf"(?![^\W\d_{_WIDE}])"
 _GROUP = r"[ \u00a0\u202f.,'’]"
 _FIGURE = rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*)"
+_CODE = r"(?P<code>(?:\+\d|0\d)\d*(?:[ /-]\d+)+|0\d{4,})"
+_TIME = r"\d{1,2}\s?[:h]\s?\d\d(?!\d)"
 _TIMES = (
     r"(?:(?:million\w*|mio\.?|milliarden?|mrd\.?|billion\w*|thousand|tausend|тыс\.?|млн\.?)\s)?"
 )
 _NUMBER = re.compile(
     rf"(?P<before>[$€£¥₩]|\b(?:EUR|USD|CHF|GBP)|S/)?\s?(?<![a-zA-Z0-9_.,:])"
-    rf"(?:(?:{_FIGURE}\s?[-–]\s?)?{_FIGURE}|\b(?:{SPELLED})\b)"
+    rf"(?:{_CODE}|{_TIME}|(?:{_FIGURE}\s?[-–]\s?)?{_FIGURE}|\b(?:{SPELLED})\b)"
     rf"(?:[\s-]?{_TIMES}(?:"
     + "|".join(rf"(?P<{measure}>(?:{words}){_ENDS})" for measure, words in _AFTER.items())
     + rf"))?(?!\d){_ENDS}",
     re.IGNORECASE,
 )
-_CLOCK = re.compile(r"\d{1,2}[:h]\d\d")
+_CLOCK = re.compile(_TIME)
 _UNIT = {
     measure: re.compile(rf"(?:{words}){_ENDS}", re.IGNORECASE) for measure, words in _AFTER.items()
 }
@@ -104,11 +106,16 @@ def asked_measures(question: str) -> frozenset[str]:
 
 
 def measured(text: str) -> Iterator[tuple[int, int, str | None]]:
-    """Yield the range of each number, and its measure, if one is written beside it."""
+    """Yield the range of each number, and its measure, if one is written beside it.
+
+    What is no number but a code, such as that of a phone, has a measure that no question asks for.
+    """
     for found in _NUMBER.finditer(text):
         measure = next((m for m in _AFTER if found[m] is not None), None)
         if found["before"]:
             measure = "money"
+        elif found["code"]:
+            measure = "code"
         elif measure is None and _CLOCK.fullmatch(found.group().strip()):
             measure = "clock"
         yield *found.span(), measure
