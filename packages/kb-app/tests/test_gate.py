@@ -413,6 +413,15 @@ def test_a_passage_in_another_language_than_the_question_is_known(
     assert evidence(question, [passage], share=0.1).is_foreign is (is_foreign or lang == "fi")
 
 
+def test_a_passage_that_holds_the_words_of_a_question_is_in_its_language() -> None:
+    """A page that was translated in part is in one language or the other, as a whole."""
+    page = cast("StoredChunk", {**chunk("A sale."), "lang": "pl"})
+    other = cast("StoredChunk", {**chunk("A tower."), "lang": "pl"})
+    found = evidence("when was the sale", [page, other])
+
+    assert [passage.is_foreign for passage in found.passages] == [False, True]
+
+
 def test_notes_in_another_language_answer_beside_those_that_only_come_near() -> None:
     known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
     chunks = [

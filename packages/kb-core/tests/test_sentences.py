@@ -244,6 +244,18 @@ def test_lines_that_begin_with_a_label_are_read_one_by_one() -> None:
     ]
 
 
+def test_a_line_that_says_what_a_heading_says_is_one() -> None:
+    text = "9.8. Tasks: anacron\n\nIt runs daily.\n\n1. Begin\n\nTasks: anacron is one.\n"
+    found = units(text, headings=("9.8. Tasks: anacron", "1. Begin"))
+
+    assert [(unit.kind, text[unit.start : unit.end]) for unit in found] == [
+        ("heading", "9.8. Tasks: anacron"),
+        ("sentence", "It runs daily."),
+        ("heading", "1. Begin"),
+        ("sentence", "Tasks: anacron is one."),
+    ]
+
+
 def test_what_front_matter_calls_a_note_is_a_heading_and_each_other_value_one_unit() -> None:
     note = (
         "---\ntitle: Coffee machine\ncreated: 2026-01-02\ntags:\n  - kitchen\n  - steel\n"

@@ -120,13 +120,19 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tu
 
 
 def units(
-    text: str, *, is_code: bool = False, columns: str | None = None, suffix: str = ""
+    text: str,
+    *,
+    is_code: bool = False,
+    columns: str | None = None,
+    suffix: str = "",
+    headings: Sequence[str] = (),
 ) -> list[Unit]:
     """Return the units of a passage, in order; all of it is one where it is code.
 
-    *suffix* is that of the file's name, which tells Org and AsciiDoc from Markdown. With
-    *columns*, it is of a file that is one table, and each line is a row: the header is the
-    first line, if it says as much as *columns*, the names of the columns.
+    A line that says what one of *headings* says is one: text that was extracted, as from web
+    pages, has no marks before these. *suffix* is that of the file's name, which tells Org and
+    AsciiDoc from Markdown. With *columns*, it is of a file that is one table, and each line is a
+    row: the header is the first line, if it says as much as *columns*, the names of the columns.
     """
     if columns is not None:
         rows = [_stripped(text, *line) for line in _lines(text)]
@@ -138,6 +144,9 @@ def units(
         whole = _stripped(text, 0, len(text))
         return [Unit(*whole, "code")] if whole[0] < whole[1] else []
     heads = _HEADINGS_OF.get(suffix.lower(), _HEADING)
+    if headings:
+        said = "|".join(re.escape(heading) for heading in headings)
+        heads = re.compile(rf"{heads.pattern}|\s*(?:{said})\s*\Z")
     found = [unit for block in _with_leads(text, heads) for unit in _units_of(text, block)]
     return _of_things(text, found) if "::" in text and ".. " in text else found
 

@@ -98,7 +98,8 @@ class Passage:
     over: PartReading = _NO_READING
     """Of its headings and title, where they hold what of the question nothing below them does."""
     is_foreign: bool = False
-    """Whether it is in another language than the question."""
+    """Whether it is in another language than the question. A page that is in several is told to
+    be in one: what holds most of the question's words is not in another."""
 
     @property
     def nearest(self) -> tuple[float, ...]:
@@ -181,8 +182,12 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     unknown = known.share < (_KNOWN_OF_FEW if (indexed or DEPTH) < DEPTH else _KNOWN)
     foreign = _foreign(question, chunks, unknown=unknown)
     passages = [
-        replace(_passage(each, score, of_parts, holding), is_foreign=is_foreign)
-        for each, score, of_parts, is_foreign in zip(cut, scores, readings, foreign, strict=True)
+        _passage(each, score, of_parts, holding)
+        for each, score, of_parts in zip(cut, scores, readings, strict=True)
+    ]
+    passages = [
+        replace(passage, is_foreign=is_foreign and passage.share < _KNOWN)
+        for passage, is_foreign in zip(passages, foreign, strict=True)
     ]
     weights = tuple(word.weight for word in known.words)
     asked = [particulars(question, chunk["lang"]) for chunk in chunks]
@@ -205,11 +210,12 @@ def units_of(chunk: StoredChunk) -> list[Unit]:
         is_code=chunk["media"] == Media.CODE.value,
         columns=" ".join(chunk["heading_path"][-1:]) if is_table else None,
         suffix=PurePosixPath(chunk["path"]).suffix,
+        headings=chunk["heading_path"],
     )
 
 
 def _foreign(question: str, chunks: Sequence[StoredChunk], *, unknown: bool) -> list[bool]:
-    """Return of each chunk whether it is in another language than *question*.
+    """Return of each chunk whether it seems to be in another language than *question*.
 
     Where the language of either can't be told, a question whose words are *unknown* to all
     passages is in another one.
