@@ -224,6 +224,23 @@ def test_a_name_that_nothing_mentions_is_said_beside_the_answer(library: Install
 
 
 @pytest.mark.model
+def test_a_note_in_another_language_answers_beside_those_in_that_of_the_question(
+    kebab: InstalledKebab,
+) -> None:
+    kebab.configure(model="multilingual-e5-small")
+    kebab.write("bail.md", "# Bail, rue des Teinturiers\n\nLocataire : Mme Perrin. Loyer 860 €.\n")
+    kebab.write("Nadja.md", "# Nadja\n\nNachbarin, wohnt im Erdgeschoss, hat den Schlüssel.\n")
+    kebab.write("Heizung.md", "# Heizung\n\nHerr Huber kam im Mai, Rechnung über 214 €.\n")
+    kebab.write("Birne.md", "# Bäume\n\nDie Birne haben wir 2015 gepflanzt, Frau Rapp half.\n")
+    kebab.write("cat.md", "# Minka\n\nThe vet is Dr. Pohl. Minka weighs 5.1 kg.\n")
+    kebab.ingest()
+
+    answer = ask(kebab, "Wie hoch ist die Miete von Frau Perrin?")
+
+    assert [one["doc_path"] for one in answer["citations"]] == ["bail.md"]
+
+
+@pytest.mark.model
 def test_the_question_again_is_no_answer(library: InstalledKebab) -> None:
     quotes = [one["quote"] for one in ask(library, "how high is the lighthouse")["citations"]]
 

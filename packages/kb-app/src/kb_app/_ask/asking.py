@@ -414,7 +414,7 @@ class Asking:
         if gate is None:
             remarks = (*remarks, f"gate: {name} was not measured; no answer is refused")
         else:
-            gate = replace(gate, threshold=gate.threshold * least)
+            gate = gate if evidence.is_foreign else replace(gate, threshold=gate.threshold * least)
         confidence = chance_of(evidence, gate) if gate else None
         if confidence is not None and asked.rows is not None:
             confidence = max(confidence, asked.rows.chance)

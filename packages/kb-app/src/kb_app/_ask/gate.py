@@ -137,6 +137,11 @@ _ELSEWHERE = -5.0
 with an answer one in twenty lies there, of those made for other documents three in four."""
 
 
+_AS_NEAR = 0.04
+"""How much less near what is in another language may come. Of what answers there, one in twenty
+comes less near; of what does not, beside notes in the language of the question, one in three."""
+
+
 def is_measured(model: str) -> bool:
     """Say whether there is a gate for what *model* reads."""
     return model in _GATES
@@ -157,18 +162,20 @@ def gate_of(model: str, evidence: Evidence) -> Gate | None:
 def judged(model: str, evidence: Evidence) -> tuple[Evidence, Gate | None]:
     """Return what of *evidence* is to answer, and the gate for that.
 
-    It is all, or that in another language than the question, where this alone is sure to, and
-    has the names that others have.
+    It is all, or that in another language than the question, where only this is sure to, comes
+    about as near as the rest, and has the names that others have.
     """
     gate = gate_of(model, evidence)
     kept = [passage.is_foreign for passage in evidence.passages]
-    if gate is None or not any(kept) or chance_of(evidence, gate) >= gate.threshold:
+    if gate is None or not any(kept) or chance_of(evidence, gate) >= gate.sure:
         return evidence, gate
     passages = tuple(compress(evidence.passages, kept))
     unnamed = tuple(compress(evidence.unnamed, kept))
     abroad = replace(evidence, passages=passages, unnamed=unnamed)
     across = gate_of(model, abroad)
-    if not abroad.missing <= evidence.missing:
+    near = max((passage.nearness for passage in passages), default=0.0)
+    nearest = max(passage.nearness for passage in evidence.passages)
+    if near < nearest - _AS_NEAR or not abroad.missing <= evidence.missing:
         return evidence, gate
     is_sure = across is not None and chance_of(abroad, across) >= across.sure
     return (abroad, across) if is_sure else (evidence, gate)
