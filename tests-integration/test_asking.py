@@ -229,9 +229,9 @@ def test_a_note_in_another_language_answers_beside_those_in_that_of_the_question
 ) -> None:
     kebab.configure(model="multilingual-e5-small")
     kebab.write("bail.md", "# Bail, rue des Teinturiers\n\nLocataire : Mme Perrin. Loyer 860 €.\n")
-    kebab.write("Nadja.md", "# Nadja\n\nNachbarin, wohnt im Erdgeschoss, hat den Schlüssel.\n")
-    kebab.write("Heizung.md", "# Heizung\n\nHerr Huber kam im Mai, Rechnung über 214 €.\n")
-    kebab.write("Birne.md", "# Bäume\n\nDie Birne haben wir 2015 gepflanzt, Frau Rapp half.\n")
+    kebab.write("Nadja.md", "# Nadja\n\nNachbarin, die immer weiß, wie man Orchideen gießt.\n")
+    kebab.write("Heizung.md", "# Heizung\n\nHerr Huber sagt, der Druck ist zu hoch.\n")
+    kebab.write("Birne.md", "# Bäume\n\nDie Birne von Frau Rapp trägt nicht mehr.\n")
     kebab.write("cat.md", "# Minka\n\nThe vet is Dr. Pohl. Minka weighs 5.1 kg.\n")
     kebab.ingest()
 
