@@ -169,6 +169,7 @@ def test_a_value_of_front_matter_and_the_text_under_it_are_two_quotes() -> None:
         ("Wie viele Räume hat das Haus der NATO seit 1967?", "de", {"NATO", "1967"}),
         ("Wie viele Räume hat das Haus der NATO seit 1967?", "en", {"NATO", "1967"}),
         ("Was Tesla born in Serbia?", "en", {"Tesla", "Serbia"}),
+        ("Did it happen in May, and may it march in line?", "en", {"May"}),
         ("삼성의 2023년 매출은", "ko", {"2023"}),
         ("what is told by nothing", "en", set()),
     ],
@@ -192,6 +193,12 @@ def test_a_kind_is_told_by_what_is_read_and_not_by_where_it_lies(
     kind: Kind, chunks: Sequence[StoredChunk]
 ) -> None:
     assert kind_of(evidence("what is it", chunks)) == kind
+
+
+def test_a_month_that_stands_in_a_date_is_not_missing() -> None:
+    found = evidence("why was it sent twice in May", [chunk("It was.", title="14 May 2026")])
+
+    assert not found.missing
 
 
 def test_a_name_that_stands_in_the_title_is_not_missing() -> None:

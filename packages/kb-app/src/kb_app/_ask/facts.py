@@ -68,7 +68,8 @@ m11 november nov noviembre novembre
 m12 december dec dezember diciembre décembre dez
 """)
 _AS_WORDS = _set("may march mar mars mai")
-"""Months that are words, too: only beside a number."""
+"""Months that are words, too: only beside a number, or behind what leads to a date."""
+_BEFORE_MONTHS = _set("in im en em since seit until bis last next of ende anfang mitte")
 _UNITS = _table("""
 % percent prozent ciento pourcent パーセント 퍼센트 프로
 $ dollar dollars dólares ドル 달러 美元
@@ -262,7 +263,8 @@ def _figure(tokens: Sequence[re.Match[str]], at: int) -> tuple[str, str] | None:
     word = tokens[at].group().casefold()
     beside = [tokens[n].group() for n in (at - 1, at + 1) if 0 <= n < len(tokens)]
     if word in _MONTHS:
-        is_date = word not in _AS_WORDS or any(other[0].isdigit() for other in beside)
+        is_led = at > 0 and tokens[at - 1].group().casefold() in _BEFORE_MONTHS
+        is_date = word not in _AS_WORDS or is_led or any(other[0].isdigit() for other in beside)
         return (_MONTHS[word], "") if is_date else None
     if not word[0].isdigit() and word not in _COUNTS:
         return None
