@@ -151,6 +151,25 @@ def test_the_likeliest_stands_first_and_the_others_as_they_are_written() -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("- Tom: 2 May\n- Sale: 3 May\n- Ann: 4 May\n", ["Sale: 3 May"]),
+        ("- Tom – 2 May\n- Sale – 3 May\n- Ann – 4 May\n", ["Sale – 3 May"]),
+        ("Tom: 2 May\nSale: 3 May\nAnn: 4 May\n", ["Sale: 3 May"]),
+        ("- Tom: a sale\n- Bob: 3 May\n- Ann: 4 May\n", ["Tom: a sale\n- Bob: 3 May"]),
+    ],
+)
+def test_of_a_list_of_labels_the_line_answers_whose_label_is_asked_for(
+    text: str, quoted: list[str]
+) -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    found = evidence_of("when is the sale", [chunk(text)], [1.0], known, Near(0.85))
+    assert found is not None
+
+    assert [each.text for each in extracts(found)] == quoted
+
+
 def test_a_value_of_front_matter_and_the_text_under_it_are_two_quotes() -> None:
     known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
     note = chunk("---\nsales: twelve\n---\nShops had sales.\n")

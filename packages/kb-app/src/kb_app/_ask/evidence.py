@@ -53,6 +53,9 @@ _TELLS = 0.05
 """Of the weight of a question's heaviest word, what a word has at least that tells anything."""
 _NO_READING = PartReading((), 0.0)
 _NO_LETTERS = re.compile(r"[\W_]+")
+_LABEL = re.compile(r"([^\n:：–—]{1,40}?)\s?(?:[:：]\s|：|\s[–—]\s)")
+_LEAST_LINES = 3
+"""So many lines with a label are a list of such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,9 @@ class Piece:
     """What the headings hold, of the weight of the question's words, that it is the first below."""
     is_outdone: bool = False
     """Whether another row of its table holds more of the question: that one is meant."""
+    is_beside: bool = False
+    """Whether another line of its list, which comes as near, has more of the question in its
+    label, as in *Nadja: 19 September*."""
 
     @property
     def nearness(self) -> float:
@@ -287,6 +293,7 @@ def _passage(
         )
     ]
     pieces = _of_the_note(_of_things(pieces, holding), cut.chunk, holding)
+    pieces = _by_label(pieces, cut.chunk["lang"], holding)
     held = cut.around.union(*(piece.held for piece in pieces))
     over = readings[0] if titled else _NO_READING
     return Passage(cut.chunk, score, tuple(pieces), holding.share(held), over)
@@ -324,6 +331,32 @@ def _of_the_note(pieces: list[Piece], chunk: StoredChunk, holding: _Holding) -> 
         return replace(piece, held=held, share=holding.share(held))
 
     return [told(piece) if piece.unit.kind == "value" else piece for piece in pieces]
+
+
+def _by_label(pieces: list[Piece], lang: str | None, holding: _Holding) -> list[Piece]:
+    """Return pieces; lines of a list know whether another has more of the question in its label.
+
+    And comes as near: a label may have a word of the question by chance.
+    """
+
+    def label_of(piece: Piece) -> frozenset[int] | None:
+        label = _LABEL.match(piece.text) if piece.unit.kind in {"item", "sentence"} else None
+        return holding.words_in(label[1], lang) & holding.telling if label else None
+
+    labels = [label_of(piece) for piece in pieces]
+    told = [(label, each) for label, each in zip(labels, pieces, strict=True) if label is not None]
+    if len(told) < _LEAST_LINES:
+        return pieces
+
+    def is_beside(piece: Piece, label: frozenset[int] | None) -> bool:
+        return label is not None and any(
+            label < other and piece.nearness <= each.nearness for other, each in told
+        )
+
+    return [
+        replace(piece, is_beside=is_beside(piece, label))
+        for piece, label in zip(pieces, labels, strict=True)
+    ]
 
 
 def _as_near(one: PartReading, other: PartReading) -> PartReading:

@@ -167,9 +167,9 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
     """Yield each unit once, however often its words occur; none that is the question again.
 
     Neither a heading nor the header of a table answers, nor a row where another of its table
-    holds more of the question, nor a number that stands alone, as that of a page. No more does
-    a block of code in prose that is long, or has the whole question in it: that is an example
-    of asking it.
+    holds more of the question, nor a line of a list where another label does so, nor a number that stands
+    alone, as that of a page. No more does a block of code in prose that is long, or has the whole
+    question in it: that is an example of asking it.
     """
     seen: set[str] = set()
     asked = bare(evidence.question)
@@ -192,7 +192,7 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
             is_number = said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
             if unit.kind == "heading" or is_header or is_long or is_question or is_number:
                 continue
-            if piece.is_outdone or piece.text.rstrip(_CLOSING).endswith(_ASKS):
+            if piece.is_outdone or piece.is_beside or piece.text.rstrip(_CLOSING).endswith(_ASKS):
                 continue
             if said and said not in seen:
                 seen.add(said)
