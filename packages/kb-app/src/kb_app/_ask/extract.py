@@ -167,9 +167,9 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
     """Yield each unit once, however often its words occur; none that is the question again.
 
     Neither a heading nor the header of a table answers, nor a row where another of its table
-    holds more of the question, nor a line of a list where another label does so, nor a number that stands
-    alone, as that of a page. No more does a block of code in prose that is long, or has the whole
-    question in it: that is an example of asking it.
+    holds more of the question, nor a line of a list where another label does so, nor a number
+    that stands alone, as that of a page. No more does a block of code in prose that is long, or
+    has the whole question in it: that is an example of asking it.
     """
     seen: set[str] = set()
     asked = bare(evidence.question)
