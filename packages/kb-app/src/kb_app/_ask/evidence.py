@@ -4,7 +4,7 @@ What is measured of a unit and of a passage here is what both the choice of sent
 (``extract``) and the decision whether there is an answer at all (``gate``) go by.
 
 * **Words**: which share of the weight of the question's words a unit holds; of a passage,
-  what its heading and title hold, too.
+  what its heading and title hold, too. What a question is asked with, as *how*, hardly counts.
 * **Reading**: for each token of the question, how near the nearest token of the unit comes
   (MaxSim, as in ``kb_search.rerank``). A passage is read once, whole, and its sentences are
   told apart afterwards, so that each is read with what stands around it. Where no model can
@@ -29,7 +29,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from kb_app._ask.facts import dull_stems, particulars, read
-from kb_app._ask.languages import TOLD, asked_in
+from kb_app._ask.languages import TOLD, asked_in, empty_words
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
@@ -44,11 +44,12 @@ DEPTH = 5
 five in 99 of 100 questions that have one."""
 
 _KNOWN = 0.5
-"""Which share of a question's words some passage holds, in a language of the documents: what
-tells where the words of neither are those of a language that is known."""
+"""Which share of a question's words some passage holds, in a language of the documents."""
 _KNOWN_OF_FEW = 0.25
 """The same where there are fewer passages than are read: few hold few of the words of any
 question. Questions in another language have at most so many there, nine times in ten."""
+_EMPTY = 0.1
+"""Of its weight, what a word has that means nothing by itself, such as *how*."""
 _TELLS = 0.05
 """Of the weight of a question's heaviest word, what a word has at least that tells anything."""
 _NO_READING = PartReading((), 0.0)
@@ -104,8 +105,8 @@ class Passage:
     over: PartReading = _NO_READING
     """Of its headings and title, where they hold what of the question nothing below them does."""
     is_foreign: bool = False
-    """Whether it is in another language than the question. A page that is in several is told to
-    be in one: what holds most of the question's words is not in another."""
+    """Whether it is in another language than the question, or no passage knows most of its words.
+    A page in several languages is told to be in one: what holds most of the words is in theirs."""
 
     @property
     def nearest(self) -> tuple[float, ...]:
@@ -175,6 +176,8 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     *rest* is what is asked of the documents that the question names, where the chunks are of
     these alone; *known* are the words of what is asked, *indexed* how many passages there are.
     """
+    spoken = asked_in(question)
+    known = _weighed(known, question, chunks)
     holding = _Holding(known)
     cut = [_cut(chunk, holding) for chunk in chunks]
     readings: Sequence[Sequence[PartReading]]
@@ -186,7 +189,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     else:
         readings = [[_NO_READING] * len(each.read) for each in cut]
     unknown = known.share < (_KNOWN_OF_FEW if (indexed or DEPTH) < DEPTH else _KNOWN)
-    foreign = _foreign(question, chunks, unknown=unknown)
+    foreign = _foreign(spoken, chunks, unknown=unknown)
     passages = [
         _passage(each, score, of_parts, holding)
         for each, score, of_parts in zip(cut, scores, readings, strict=True)
@@ -220,18 +223,37 @@ def units_of(chunk: StoredChunk) -> list[Unit]:
     )
 
 
-def _foreign(question: str, chunks: Sequence[StoredChunk], *, unknown: bool) -> list[bool]:
-    """Return of each chunk whether it seems to be in another language than *question*.
+def _foreign(asked: frozenset[str], chunks: Sequence[StoredChunk], *, unknown: bool) -> list[bool]:
+    """Return of each chunk whether it seems to be in another language than what is *asked* in.
 
     Where the language of either can't be told, a question whose words are *unknown* to all
     passages is in another one.
     """
-    asked = asked_in(question)
     is_told = [bool(asked) and chunk["lang"] in TOLD for chunk in chunks]
     return [
         chunk["lang"] not in asked if told else unknown
         for chunk, told in zip(chunks, is_told, strict=True)
     ]
+
+
+def _weighed(known: KnownWords, question: str, chunks: Sequence[StoredChunk]) -> KnownWords:
+    """Return *known* words, those that mean nothing by themselves at a tenth of their weight.
+
+    Few notes hold the words that questions are asked with, and what few hold weighs most.
+    """
+    words = empty_words(question)
+    langs = {"en", "de", "es", "fr", None, *(chunk["lang"] for chunk in chunks)}
+    empty = {form for word in words for lang in langs for form in _forms(word, lang)}
+    weighed = tuple(
+        word if empty.isdisjoint(word.forms) else word._replace(weight=word.weight * _EMPTY)
+        for word in known.words
+    )
+    return replace(known, words=weighed)
+
+
+def _forms(text: str, lang: str | None) -> set[str]:
+    streams = analyze(text, lang)
+    return {*streams.stem.split(), *streams.cjk.split(), *streams.exact.split()}
 
 
 def bare(text: str) -> str:
@@ -430,8 +452,7 @@ class _Holding:
 
     def words_in(self, text: str, lang: str | None) -> frozenset[int]:
         """Return the numbers of the words that *text* holds."""
-        streams = analyze(text, lang)
-        terms = {*streams.stem.split(), *streams.cjk.split(), *streams.exact.split()}
+        terms = _forms(text, lang)
         return frozenset(i for i, forms in enumerate(self._forms) if forms & terms)
 
     def share(self, held: frozenset[int]) -> float:

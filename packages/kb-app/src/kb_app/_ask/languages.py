@@ -11,7 +11,8 @@ import re
 from kb_core.values import dataclass
 
 __all__ = [
-    "CJK", "HANGUL", "JAPANESE", "LANGUAGES", "TOLD", "WORD", "Language", "asked_in", "language_of",
+    "CJK", "HANGUL", "JAPANESE", "LANGUAGES", "TOLD", "WORD", "Language", "asked_in",
+    "empty_words", "language_of",
 ]  # fmt: skip
 
 WORD = re.compile(r"[^\W_]+(?:[-_.'’][^\W_]+)*")
@@ -206,3 +207,18 @@ def asked_in(question: str) -> frozenset[str]:
     most = max(counts)
     pairs = zip(LANGUAGES, counts, strict=True)
     return frozenset(language.code for language, count in pairs if most and count == most)
+
+
+def empty_words(question: str) -> list[str]:
+    """Return the words of a question that mean nothing by themselves in the language it is in.
+
+    A capital within it makes a word mean something: *in May*.
+    """
+    codes = asked_in(question)
+    empty = [language.known for language in LANGUAGES if language.code in codes]
+    return [
+        word
+        for word in WORD.findall(question)
+        if any(word.casefold() in words for words in empty)
+        and (word.islower() or question.lstrip(" ¿¡\"'").startswith(word))
+    ]

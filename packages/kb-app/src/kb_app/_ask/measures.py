@@ -81,26 +81,29 @@ _ASKED = {
 }
 _ASKED_OF = {measure: re.compile(words, re.IGNORECASE) for measure, words in _ASKED.items()}
 _COUNTED = re.compile(
-    r"\b(?:how many|wie ?viele|cuánt[oa]s|combien d(?:e\s|['’])|hoeveel|quant[ie])\s*"
-    r"(?P<thing>[^\W\d_]+)",
+    r"\b(?:how many|wie ?viele|cuánt[oa]s|quant[ie])\s+(?P<thing>[^\W\d_]+)"
+    r"|\bcombien d(?:e\s|['’])\s*(?P<chose>[^\W\d_]+[sx])\b",
     re.IGNORECASE,
 )
 _ALSO = {
     "years": frozenset({"date"}),
     "time": frozenset({"years", "date", "clock", "length"}),
     "length": frozenset({"time", "size"}),
-    "count": frozenset({"percent"}),
+    "count": frozenset({"percent", "weight", "size"}),
     "degrees": frozenset({"size"}),
     "size": frozenset({"degrees", "length"}),
 }
-"""What answers, too: how far it is may be said in hours, and how old somebody is by a date."""
+"""What answers, too: how far it is may be said in hours, how old somebody is by a date, and how
+many potatoes it takes by their weight."""
 
 
 def asked_measures(question: str) -> frozenset[str]:
     """Return the measures that a number may have which answers; none where any may."""
     found = next((m for m, asked in _ASKED_OF.items() if asked.search(question)), None)
     if found is None and (counted := _COUNTED.search(question)):
-        units = (m for m, unit in _UNIT.items() if unit.fullmatch(counted["thing"]))
+        units = (
+            m for m, unit in _UNIT.items() if unit.fullmatch(counted["thing"] or counted["chose"])
+        )
         found = next(units, "count")
     return frozenset() if found is None else _ALSO.get(found, frozenset()) | {found}
 
