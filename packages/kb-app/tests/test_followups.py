@@ -86,6 +86,9 @@ def test_what_is_referred_to_is_put_behind_the_question(
         ),
         ("Wann wurde der Turm gebaut?", "Und die Brücke?", "Wann wurde die Brücke gebaut?"),
         ("Wann hat Nadja Geburtstag?", "Und Tom?", "Wann hat Tom Geburtstag?"),
+        ("Wie hoch ist der Beitrag?", "Und ab 2027?", "Wie hoch ist der Beitrag ab 2027?"),
+        ("Combien coûte le toit ?", "Et l'ascenseur ?", "Combien coûte l'ascenseur?"),
+        ("Where is Ann's dog from?", "And what is its name?", "what is Ann's dog's name?"),
         (
             "Wie hoch ist die Miete von Frau Perrin?",
             "Und Frau Huber?",

@@ -71,6 +71,7 @@ _INVERTED = frozenset(
 _BEING = frozenset(["is", "are", "was", "were"])
 _COPIED = frozenset(["what", "who", "which"])
 _JOINS = frozenset({"of"})
+_ELIDED = re.compile("l['’]", re.IGNORECASE)
 _BEFORE_NAMES = re.compile(
     "ist|sind|waren?|wird|werden|wurden?|hat|haben|hatte|kann|können|darf|muss|soll"
 )
@@ -150,7 +151,8 @@ def _is_one(question: str, language: Language) -> bool:
 
 def _with_topic(question: str, topic: str) -> str:
     """Return *question* with the topic in place of the first word that stands for it."""
-    owned, count = _OWNER.subn(lambda _: f"{topic}'s", question, count=1)
+    of_it = topic if topic.endswith(("'s", "’s")) else f"{topic}'s"
+    owned, count = _OWNER.subn(lambda _: of_it, question, count=1)
     return owned if count else _PRONOUN.sub(lambda _: topic, question, count=1)
 
 
@@ -182,7 +184,8 @@ def _topic(question: str, language: Language) -> str | None:
     while end < len(low) and (low[end] not in language.known or _goes_on(low, end, language)):
         end += 1
     is_verb_last = _has_verb_behind(low[:start]) and low[end : end + 1] != ["do"]
-    if end - at > 1 and is_verb_last and low[end - 2] not in _JOINS:
+    is_owned = words[end - 2].endswith(("'s", "’s"))
+    if end - at > 1 and is_verb_last and low[end - 2] not in _JOINS and not is_owned:
         end -= 1
     return " ".join(words[start:end])
 
@@ -232,7 +235,7 @@ def _in_its_place(
         found = list(re.finditer(rf"\b{re.escape(first)}\b", before, re.IGNORECASE))
         end = found[-1].start() if found else len(before)
         return f"{before[:end].rstrip()} {other}?"
-    has_own = first.casefold() in language.articles
+    has_own = first.casefold() in language.articles or bool(_ELIDED.match(first))
     if not has_own and (name := _name_in(before, other, language)):
         put = other.removesuffix("'s")
         return re.sub(rf"\b{re.escape(name)}\b", lambda _: put, before, count=1) + _mark(before)

@@ -40,7 +40,7 @@ from operator import mul
 from typing import Literal, TypeAlias
 from unicodedata import category
 
-from kb_app._ask.evidence import Evidence, Piece, mean
+from kb_app._ask.evidence import Evidence, Passage, Piece, mean
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.values import dataclass, replace
@@ -162,23 +162,29 @@ def gate_of(model: str, evidence: Evidence) -> Gate | None:
 def judged(model: str, evidence: Evidence) -> tuple[Evidence, Gate | None]:
     """Return what of *evidence* is to answer, and the gate for that.
 
-    It is all, or that in another language than the question, where only this is sure to, comes
-    about as near as the rest, and has the names that others have.
+    It is all, or that in another language than the question, where only this is sure to and
+    lacks no name that others have. It has to come about as near as the rest, and nearer than
+    what would answer, though weakly.
     """
     gate = gate_of(model, evidence)
     kept = [passage.is_foreign for passage in evidence.passages]
-    if gate is None or not any(kept) or chance_of(evidence, gate) >= gate.sure:
+    if gate is None or not any(kept) or all(kept):
         return evidence, gate
+    chance = chance_of(evidence, gate)
     passages = tuple(compress(evidence.passages, kept))
     unnamed = tuple(compress(evidence.unnamed, kept))
     abroad = replace(evidence, passages=passages, unnamed=unnamed)
-    across = gate_of(model, abroad)
-    near = max((passage.nearness for passage in passages), default=0.0)
-    nearest = max(passage.nearness for passage in evidence.passages)
-    if near < nearest - _AS_NEAR or not abroad.missing <= evidence.missing:
+    near, nearest = (max(map(_near, each.passages)) for each in (abroad, evidence))
+    is_near = near >= nearest - (_AS_NEAR if chance < gate.threshold else 0.0)
+    if chance >= gate.sure or not is_near or not abroad.missing <= evidence.missing:
         return evidence, gate
+    across = gate_of(model, abroad)
     is_sure = across is not None and chance_of(abroad, across) >= across.sure
     return (abroad, across) if is_sure else (evidence, gate)
+
+
+def _near(passage: Passage) -> float:
+    return passage.nearness
 
 
 def kind_of(evidence: Evidence) -> Kind:

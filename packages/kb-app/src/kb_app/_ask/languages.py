@@ -80,7 +80,7 @@ LANGUAGES = (
         persons="er seine seiner seinem seinen",
         opens="(?:und )?(?:was ist|wie ist es|wie steht es) mit|und|aber|oder",
         places="in im am an auf für von vom mit aus zu zum zur bei nach vor während unter über "
-        "zwischen ohne seit",
+        "zwischen ohne seit ab bis um durch gegen",
         asks="was welche welcher welches welchem welchen wer wem wen wann wo warum wieso weshalb "
         "wie wozu wohin woher",
         articles="der die das den dem des ein eine einer einem einen eines",
