@@ -50,7 +50,7 @@ class Near:
 
 def chunk(text: str, *, title: str = "Note", media: str = "markdown") -> StoredChunk:
     """Return what evidence looks at of a chunk."""
-    over = {"title": title, "heading_path": (), "path": "n.md"}
+    over = {"title": title, "heading_path": (), "path": "n.md", "doc_date": None, "mtime_ns": 0}
     return cast("StoredChunk", {"text": text, "lang": "en", "media": media, **over})
 
 
@@ -116,6 +116,15 @@ class NearBy(Near):
         return [tuple(PartReading((each,), each) for each in parts) for parts in near]
 
 
+class NearByEnd(NearBy):
+    """The same, by their last words."""
+
+    def read(
+        self, query: str, passages: Sequence[Sequence[str]], /, **_: object
+    ) -> list[tuple[PartReading, ...]]:
+        return super().read(query, [[part.split()[-1][:-1] for part in each] for each in passages])
+
+
 @pytest.mark.parametrize(
     ("text", "near"),
     [("None were made. Sales rose.", 0.5), ("None were made. Costs rose.", 0.9)],
@@ -164,6 +173,33 @@ def test_of_a_list_of_labels_the_line_answers_whose_label_is_asked_for(
 ) -> None:
     known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
     found = evidence_of("when is the sale", [chunk(text)], [1.0], known, Near(0.85))
+    assert found is not None
+
+    assert [each.text for each in extracts(found)] == quoted
+
+
+@pytest.mark.parametrize(
+    ("dates", "nearness", "quoted"),
+    [
+        ((1, 2, 3), 0.87, ["Sales come in May.", "Sales come in July."]),
+        ((1, 3, 2), 0.87, ["Sales come in May.", "Sales come in June."]),
+        ((3, 2, 1), 0.87, ["Sales come in May."]),
+        ((None, 2, 3), 0.87, ["Sales come in May."]),
+        ((1, None, None), 0.87, ["Sales come in May."]),
+        ((1, 2, 3), 0.7, ["Sales come in May.", "Sales come in June."]),
+    ],
+)
+def test_what_a_newer_note_says_of_the_same_is_said(
+    dates: tuple[int | None, ...], nearness: float, quoted: list[str]
+) -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    texts = ["Sales come in May.", "Sales come in June.", "Sales come in July."]
+    chunks = [
+        cast("StoredChunk", {**chunk(text), "doc_date": date})
+        for text, date in zip(texts, dates, strict=True)
+    ]
+    reader = NearByEnd(may=0.9, june=0.87, july=nearness)
+    found = evidence_of("when are sales", chunks, [1.0, 0.5, 0.4], known, reader)
     assert found is not None
 
     assert [each.text for each in extracts(found)] == quoted

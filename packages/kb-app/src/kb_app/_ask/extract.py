@@ -5,7 +5,7 @@ softmax of these scores is about the chance of each to hold the answer. Units ar
 first, until that chance is nine in ten; a question whose answer is plain gets one sentence,
 and no more than four are ever shown. The likeliest stands first, with those that it stands
 beside, and the others follow in reading order: passages as the list has them, and within a
-passage as it is written.
+passage as it is written. What a newer document says of the same is one of them.
 
 The weights are those of a listwise softmax regression over development collections with
 known answers; ``tools/bench/answers.py`` fits and measures them.
@@ -20,8 +20,9 @@ from itertools import groupby
 from operator import mul
 
 from kb_app._ask.evidence import Evidence, Passage, Piece, bare
-from kb_app._ask.kinds import expected, fits
+from kb_app._ask.kinds import expected, fits, lacks
 from kb_core.media import Media
+from kb_core.ports import StoredChunk
 from kb_core.values import dataclass
 
 __all__ = [
@@ -54,6 +55,10 @@ _MOST_WORDS = 90
 """Of all units together; the first is shown whole in any case."""
 _SAYS_MORE = 1.5
 """How much longer than the question a unit is that repeats it, and answers it too."""
+_SAYS_SO, _SAYS_SO_NEAR = 0.4, 0.04
+"""Which share of the question's words a first quote holds that a newer one may say anew, and how
+much less near that may be."""
+_NANOSECONDS = 10**9
 _LEADS = (":", "：")
 """What ends in one of these says what follows."""
 _ASKS = ("?", "？", "؟")
@@ -101,7 +106,9 @@ class Extract:
 
 def extracts(evidence: Evidence) -> list[Extract]:
     """Return the answer of *evidence*, the likeliest first; empty where it says nothing."""
-    chosen = list(_chosen(ranked(evidence)))
+    units = ranked(evidence)
+    chosen = list(_chosen(units))
+    chosen += _newer(evidence, units, chosen)
     in_order = sorted(chosen, key=lambda unit: (unit.passage, unit.place))
     runs = groupby(enumerate(in_order), key=lambda pair: _run(*pair))
     told = [[unit for _, unit in run] for _, run in runs]
@@ -209,6 +216,37 @@ def _chosen(units: Sequence[Scored]) -> Iterator[Scored]:
             continue
         yield unit
         chance, length, count = chance + unit.chance, length + words, count + 1
+
+
+def _newer(evidence: Evidence, units: Sequence[Scored], chosen: Sequence[Scored]) -> list[Scored]:
+    """Return the unit of the newest document, if it says as much of the question as the first.
+
+    Minutes and journals say the same thing again, and what was said last is what holds.
+    """
+    if not chosen or chosen[0].piece.share < _SAYS_SO:
+        return []
+
+    def said_on(unit: Scored) -> int:
+        return _said_on(evidence.passages[unit.passage].chunk)
+
+    best, newest = chosen[0].piece, max(map(said_on, chosen))
+    if not said_on(chosen[0]):
+        return []
+    newer = [
+        unit
+        for unit in units
+        if said_on(unit) > newest
+        and unit.piece.held >= best.held
+        and unit.piece.nearness >= best.nearness - _SAYS_SO_NEAR
+        and not lacks(unit.piece.text, evidence.question)
+    ]
+    return sorted(newer, key=said_on)[-1:]
+
+
+def _said_on(chunk: StoredChunk) -> int:
+    """Return the date that a document has by what it says or is called; 0 for that of its file."""
+    dated = chunk["doc_date"] or 0
+    return 0 if dated == chunk["mtime_ns"] // _NANOSECONDS else dated
 
 
 def words_in(text: str) -> float:
