@@ -453,6 +453,18 @@ def test_a_note_alone_leads_over_nothing_which_says_nothing_against_it() -> None
     assert chance_of(alone, replace(gate, leads=(0.0, 0.0))) == chance_of(beside, gate)
 
 
+def test_a_passage_that_leads_the_list_by_chance_says_nothing() -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    chunks = [chunk("None of it."), chunk("Sales are twelve.")]
+    reader = NearBy(none=0.68, sales=0.84)
+    found = evidence_of("what are sales", chunks, [1.0, 0.9], known, reader)
+    assert found is not None
+    gate = gate_of(MODEL, found)
+    assert gate is not None
+
+    assert chance_of(found, gate) >= gate.threshold
+
+
 def test_a_model_that_nobody_measured_has_no_gate() -> None:
     assert gate_of("another", evidence("what is it", [chunk(PROSE)])) is None
     assert is_measured(MODEL)

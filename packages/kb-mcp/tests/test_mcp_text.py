@@ -208,7 +208,7 @@ async def test_answers_to_several_questions_stand_apart_and_an_error_is_of_its_o
     assert "  An otter sleeps eleven hours a day." in first
     assert "error invalid_input: " in second
     swims = [document(f"{n}.md", f"An otter of sea {n} sleeps{' on' * 90}.\n") for n in range(9)]
-    alone = {"query": "How long does an otter sleep?"}
+    alone = {"query": "Does an otter eat mussels, crabs and urchins?"}  # what comes near is told
     whole = await told(knowledge_base(*swims), "ask", alone)
     part = await told(knowledge_base(*swims), "ask", {**alone, "max_tokens": 250})
     assert whole.count(".md:1") > part.count(".md:1") > 0

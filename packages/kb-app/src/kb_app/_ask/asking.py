@@ -217,7 +217,8 @@ class Asking:
 
         hopped = hop(model, asked.question.search(), search, stop=self._is_stopped)
         queries = sum(len(each.queries) for each in hopped.hops)
-        asked.watch.note("hops", f"{count(len(hopped.hops), 'round')}, {queries} searches in all")
+        said = f"{count(len(hopped.hops), 'round')} of searches, {queries} in all"
+        asked.watch.note("hops", said)
         hits = hopped.hits if hopped.hops else asked.response.hits
         return replace(asked, response=replace(asked.response, hits=hits), hops=hopped.hops)
 

@@ -66,7 +66,7 @@ Kind: TypeAlias = Literal["prose", "series", "talk", "code"]
 
 FEATURES = (
     "nearness of the best unit", "its farthest token", "its share of the words",
-    "its lead over the next five", "nearness of the first passage", "its farthest token",
+    "its lead over the next five", "nearness of the nearest passage", "its farthest token",
     "its lead over the others", "its share of the words", "the best share of the words",
 )  # fmt: skip
 
@@ -284,7 +284,7 @@ def features(evidence: Evidence, leads: tuple[float, float] = (0.0, 0.0)) -> tup
     *leads* stand for those over other units and passages where there is none.
     """
     best, *rest = _best_of(evidence)
-    first, *others = evidence.passages
+    first, *others = sorted(evidence.passages, key=lambda passage: -passage.nearness)
     return (
         best.nearness,
         best.farthest,
