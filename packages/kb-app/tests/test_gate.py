@@ -116,6 +116,26 @@ class NearBy(Near):
         return [tuple(PartReading((each,), each) for each in parts) for parts in near]
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("Tenant is Ann. Rent is 860. Heating is old.", ["Tenant is Ann. Rent is 860."]),
+        ("Tenant is Ann. Heating is old. Rent is 860.", ["Tenant is Ann.", "Rent is 860."]),
+        ("Tenant is Ann pays rent. Rent is 860.", ["Tenant is Ann pays rent."]),
+    ],
+)
+def test_a_sentence_beside_says_what_is_asked_of_whom_the_first_names(
+    text: str, quoted: list[str]
+) -> None:
+    words = (KnownWord(("ann",), 1.0), KnownWord(("rent",), 1.0))
+    known = KnownWords(share=1.0, full_match=1.0, words=words)
+    reader = NearBy(tenant=0.9, rent=0.85, heating=0.85)
+    found = evidence_of("what rent does Ann pay", [chunk(text)], [1.0], known, reader)
+    assert found is not None
+
+    assert [each.text for each in extracts(found)] == quoted
+
+
 class NearByEnd(NearBy):
     """The same, by their last words."""
 
