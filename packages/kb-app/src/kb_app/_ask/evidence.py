@@ -4,7 +4,8 @@ What is measured of a unit and of a passage here is what both the choice of sent
 (``extract``) and the decision whether there is an answer at all (``gate``) go by.
 
 * **Words**: which share of the weight of the question's words a unit holds; of a passage,
-  what its heading and title hold, too. What a question is asked with, as *how*, hardly counts.
+  what its heading and title hold, too. Where it is told whether they answer, what a question
+  is asked with, as *how*, hardly counts.
 * **Reading**: for each token of the question, how near the nearest token of the unit comes
   (MaxSim, as in ``kb_search.rerank``). A passage is read once, whole, and its sentences are
   told apart afterwards, so that each is read with what stands around it. Where no model can
@@ -104,6 +105,8 @@ class Passage:
     """What it holds of the weight of the question's words, with its headings and title."""
     over: PartReading = _NO_READING
     """Of its headings and title, where they hold what of the question nothing below them does."""
+    held: frozenset[int] = frozenset()
+    """Which words of the question it holds, with its headings and title."""
     is_foreign: bool = False
     """Whether it is in another language than the question, or no passage knows most of its words.
     A page in several languages is told to be in one: what holds most of the words is in theirs."""
@@ -129,6 +132,8 @@ class Evidence:
     passages: tuple[Passage, ...]
     weights: tuple[float, ...]
     """Of the question's words, by their number."""
+    asking: tuple[float, ...]
+    """The same, of those that mean nothing by themselves a tenth."""
     is_read: bool
     """Whether a model has read the passages; else words alone tell."""
     is_narrowed: bool = False
@@ -159,6 +164,10 @@ class Evidence:
         """Return the share that the words *held* have of the weight of all; 0..1."""
         return _share(self.weights, held)
 
+    def asked(self, held: frozenset[int]) -> float:
+        """Return the same of what is asked: what it is asked with, as *how*, hardly counts."""
+        return _share(self.asking, held)
+
 
 def evidence_of(  # noqa: PLR0913 - what evidence is made of
     question: str,
@@ -176,8 +185,6 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     *rest* is what is asked of the documents that the question names, where the chunks are of
     these alone; *known* are the words of what is asked, *indexed* how many passages there are.
     """
-    spoken = asked_in(question)
-    known = _weighed(known, question, chunks)
     holding = _Holding(known)
     cut = [_cut(chunk, holding) for chunk in chunks]
     readings: Sequence[Sequence[PartReading]]
@@ -189,13 +196,14 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     else:
         readings = [[_NO_READING] * len(each.read) for each in cut]
     unknown = known.share < (_KNOWN_OF_FEW if (indexed or DEPTH) < DEPTH else _KNOWN)
-    foreign = _foreign(spoken, chunks, unknown=unknown)
+    foreign = _foreign(asked_in(question), chunks, unknown=unknown)
+    asking = _weighed(known, question, chunks)
     passages = [
         _passage(each, score, of_parts, holding)
         for each, score, of_parts in zip(cut, scores, readings, strict=True)
     ]
     passages = [
-        replace(passage, is_foreign=is_foreign and passage.share < _KNOWN)
+        replace(passage, is_foreign=is_foreign and _share(asking, passage.held) < _KNOWN)
         for passage, is_foreign in zip(passages, foreign, strict=True)
     ]
     weights = tuple(word.weight for word in known.words)
@@ -204,6 +212,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
         question,
         tuple(_under_headers(passages, holding)),
         weights,
+        asking,
         is_read=reader is not None,
         is_narrowed=rest is not None,
         unnamed=tuple(map(_unnamed, asked, chunks)),
@@ -236,19 +245,17 @@ def _foreign(asked: frozenset[str], chunks: Sequence[StoredChunk], *, unknown: b
     ]
 
 
-def _weighed(known: KnownWords, question: str, chunks: Sequence[StoredChunk]) -> KnownWords:
-    """Return *known* words, those that mean nothing by themselves at a tenth of their weight.
+def _weighed(known: KnownWords, question: str, chunks: Sequence[StoredChunk]) -> tuple[float, ...]:
+    """Return the weights of *known* words, of those that mean nothing by themselves a tenth.
 
     Few notes hold the words that questions are asked with, and what few hold weighs most.
     """
     words = empty_words(question)
     langs = {"en", "de", "es", "fr", None, *(chunk["lang"] for chunk in chunks)}
     empty = {form for word in words for lang in langs for form in _forms(word, lang)}
-    weighed = tuple(
-        word if empty.isdisjoint(word.forms) else word._replace(weight=word.weight * _EMPTY)
-        for word in known.words
+    return tuple(
+        word.weight * (1.0 if empty.isdisjoint(word.forms) else _EMPTY) for word in known.words
     )
-    return replace(known, words=weighed)
 
 
 def _forms(text: str, lang: str | None) -> set[str]:
@@ -318,7 +325,7 @@ def _passage(
     pieces = _by_label(pieces, cut.chunk["lang"], holding)
     held = cut.around.union(*(piece.held for piece in pieces))
     over = readings[0] if titled else _NO_READING
-    return Passage(cut.chunk, score, tuple(pieces), holding.share(held), over)
+    return Passage(cut.chunk, score, tuple(pieces), holding.share(held), over, held)
 
 
 def _of_things(pieces: Sequence[Piece], holding: _Holding) -> list[Piece]:

@@ -234,8 +234,8 @@ def _covering(
     """
     if not chosen:
         return
-    least = _TELLING * max(evidence.weights, default=0.0)
-    telling = frozenset(i for i, weight in enumerate(evidence.weights) if weight > least)
+    least = _TELLING * max(evidence.asking, default=0.0)
+    telling = frozenset(i for i, weight in enumerate(evidence.asking) if weight > least)
     left = telling.difference(*(unit.piece.held for unit in chosen))
     length, count = math.fsum(words_in(unit.piece.text) for unit in chosen), len(chosen)
     taken = tuple(chosen)
@@ -255,7 +255,7 @@ def _newer(evidence: Evidence, units: Sequence[Scored], chosen: Sequence[Scored]
 
     Minutes and journals say the same thing again, and what was said last is what holds.
     """
-    if not chosen or chosen[0].piece.share < _SAYS_SO:
+    if not chosen or evidence.asked(chosen[0].piece.held) < _SAYS_SO:
         return []
 
     def said_on(unit: Scored) -> int:

@@ -103,7 +103,7 @@ _GATES: dict[str, Gate] = {
         (-23.1, 13.8, 2.3, 1.07, 48.6, -3.94, 11, 24.5, 7.11, -1.82),
         0.35,
         0.6,
-        says=(-36.1, 43.3, 10.6),
+        says=(-37.1, 43.3, 10.6),
         leads=(0.016, 0.025),
     ),
     "multilingual-e5-small, foreign": Gate(
@@ -253,7 +253,7 @@ def _lacking(evidence: Evidence) -> float:
 def _odds_of_saying(evidence: Evidence, says: tuple[float, float, float]) -> float:
     constant, farthest, share = says
     return constant + max(
-        farthest * min(passage.nearest, default=0.0) + share * passage.share
+        farthest * min(passage.nearest, default=0.0) + share * evidence.asked(passage.held)
         for passage in evidence.passages
     )
 
@@ -288,13 +288,13 @@ def features(evidence: Evidence, leads: tuple[float, float] = (0.0, 0.0)) -> tup
     return (
         best.nearness,
         best.farthest,
-        best.share,
+        evidence.asked(best.held),
         best.nearness - mean([piece.nearness for piece in rest[:5]], best.nearness - leads[0]),
         first.nearness,
         min(first.nearest, default=0.0),
         first.nearness - mean([one.nearness for one in others], first.nearness - leads[1]),
-        first.share,
-        max(passage.share for passage in evidence.passages),
+        evidence.asked(first.held),
+        max(evidence.asked(passage.held) for passage in evidence.passages),
     )
 
 

@@ -174,6 +174,7 @@ LANGUAGES = (
         empty="",
     ),
 )
+_MEASURING = frozenset(["long", "old", "often", "lange", "oft", "alt", "hoch", "lang", "vaak"])
 TOLD = frozenset({*(language.code for language in LANGUAGES), "ja", "zh"})
 """The languages that a question may be told to be in."""
 
@@ -212,7 +213,8 @@ def asked_in(question: str) -> frozenset[str]:
 def empty_words(question: str) -> list[str]:
     """Return the words of a question that mean nothing by themselves in the language it is in.
 
-    A capital within it makes a word mean something: *in May*.
+    A capital within it makes a word mean something (*in May*), and so does what it measures (*how
+    long*).
     """
     codes = asked_in(question)
     empty = [language.known for language in LANGUAGES if language.code in codes]
@@ -220,5 +222,6 @@ def empty_words(question: str) -> list[str]:
         word
         for word in WORD.findall(question)
         if any(word.casefold() in words for words in empty)
+        and word.casefold() not in _MEASURING
         and (word.islower() or question.lstrip(" ¿¡\"'").startswith(word))
     ]
