@@ -50,21 +50,23 @@ def paper(
     information: Mapping[str, str] | None = None,
     labels: str = "",
     means: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return a file; *outline* is titles and pages from 0, *labels* a style such as ``r``.
 
-    *means* are characters that the fonts say stand for others.
+    *means* are characters that the fonts say stand for others, *names* what they call some.
     """
     made = _Objects()
     root, pages = made.reserve(), made.reserve()
-    told = f"/ToUnicode {made.stream(_meanings(means))}" if means else ""
-    fonts = " ".join(f"/F{n} {made.font(name, told)}" for n, name in enumerate(_FONTS))
+    told = f"/ToUnicode {made.stream(_meanings(means))} " if means else ""
+    told += f"/Encoding {made.add(_differences(names))}" if names else _ENCODING
+    fonts = " ".join(f"/F{n} {made.font(font, told)}" for n, font in enumerate(_FONTS))
     kids = [made.leaf(leaf, pages, fonts) for leaf in leaves]
-    names = "".join(f"({_escaped(name)}) {made.file(name, data)} " for name, data in
-                    sorted((files or {}).items()))  # fmt: skip
+    held = "".join(f"({_escaped(name)}) {made.file(name, data)} " for name, data in
+                   sorted((files or {}).items()))  # fmt: skip
     made.put(pages, f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>")
     extras = f"/Outlines {made.outline(outline, kids)}" if outline else ""
-    extras += f" /Names << /EmbeddedFiles << /Names [{names}] >> >>" if names else ""
+    extras += f" /Names << /EmbeddedFiles << /Names [{held}] >> >>" if held else ""
     if made.fields:
         extras += f" /AcroForm << /Fields [{' '.join(made.fields)}] >>"
     extras += f" /PageLabels << /Nums [0 << /S /{labels} >>] >>" if labels else ""
@@ -74,6 +76,7 @@ def paper(
 
 
 _FONTS = ("Helvetica", "Helvetica-Bold")
+_ENCODING = "/Encoding /WinAnsiEncoding"
 _TURNS = ("1 0 0 1", "0 1 -1 0", "-1 0 0 -1", "0 -1 1 0")
 
 
@@ -90,6 +93,12 @@ def _meanings(means: Mapping[str, str]) -> bytes:
     codes = "1 begincodespacerange <00> <ff> endcodespacerange"
     mapped = f"{len(lines)} beginbfchar {' '.join(lines)} endbfchar"
     return f"/CIDInit /ProcSet findresource begin begincmap {codes} {mapped} endcmap end".encode()
+
+
+def _differences(names: Mapping[str, str]) -> str:
+    """Return the encoding of a font that calls some of its characters otherwise."""
+    called = " ".join(f"{ord(character)} /{name}" for character, name in names.items())
+    return f"<< /Type /Encoding /BaseEncoding /WinAnsiEncoding /Differences [{called}] >>"
 
 
 class _Objects:
@@ -118,7 +127,7 @@ class _Objects:
         return self.add(head + data + b"\nendstream")
 
     def font(self, name: str, told: str = "") -> str:
-        kind = f"/Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding /WinAnsiEncoding"
+        kind = f"/Type /Font /Subtype /Type1 /BaseFont /{name}"
         return self.add(f"<< {kind} {told} >>")
 
     def leaf(self, leaf: Leaf, pages: str, fonts: str) -> str:

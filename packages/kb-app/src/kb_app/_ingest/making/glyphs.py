@@ -16,15 +16,15 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 __all__ = ["BULLET", "CELL_GAP", "ENDS", "Box", "Glyphs", "Line", "Placed", "Run"]
-__all__ += ["hull", "is_wide", "lines_of", "reads_on"]
+__all__ += ["RAISED", "SMALL", "hull", "is_wide", "lines_of", "raised", "reads_on"]
 
 CELL_GAP = 1.2
 """From this many sizes of type on, what lies between two words is the border of a cell."""
 _STRETCHED = 0.45
 """From this many sizes on, the usual gap of a line is that of a line made to fit."""
-ENDS = re.compile(r"""[.!?…。！？]["'”’»)\]]*$""")
-"""What a line ends with where a sentence does."""
-BULLET = re.compile(r"[•·▪‣◦●○■□–*-]|\(?[0-9A-Za-z]{1,3}[.)]")
+ENDS = re.compile(r"""[.!?…。！？]["'”’»)\]]*(?:\[\d{1,3}\])?$""")
+"""What a line ends with where a sentence does, the mark of its note included."""
+BULLET = re.compile(r"[•·▪‣◦●○■□–*-]|\(?[0-9A-Za-z]{1,3}[.)]|\[\d{1,3}\]")
 
 
 class Box(NamedTuple):
@@ -122,14 +122,16 @@ _WORD = re.compile(r"[^\s\x00-\x1f\x7f-\x9f。！？]+[。！？]*|[。！？]+"
 _LEAST_DOTS = 4
 _LEADER = re.compile(rf"\.{{{_LEAST_DOTS},}}")
 _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "˜": "\u0303",
-            "¸": "\u0327", "ˇ": "\u030c"}  # fmt: skip
-_ACCENTED = re.compile("[¨´`ˆ˜¸ˇ] ?[A-Za-zıȷ]")
-_DIGITS = re.compile(r"\d(?=[-+−–]?\d)")
-"""A digit before a number that may be its power."""
-_SMALL, _RAISED = 0.85, 0.2
-"""A power is smaller than so much of what it stands behind, and begins so much above it."""
-_DOTLESS = str.maketrans("ıȷ", "ij")
+_MAY_BE_RAISED = re.compile(r"\d(?=[-+−–]?\d)|[^\W\d][.,;:!?…”’\"'»]{0,2}\d|\d[^\W\d]")
+"""Where a digit may be the power of a number, or the mark of a note at a word."""
+_POWER = re.compile(r"[-+−–]?\d+")
+_MARK = re.compile(r"\d{1,3}(?:[,–-]\d{1,3})*")
+_UNIT = re.compile(r"(?<![^\W\d_])[^\W\d_]{1,2}")
+"""What has a power rather than a note, if that is one digit: ``km2``, ``x2``."""
+_BEFORE_MARK = frozenset(".,;:!?…。”’\"'»")
+"""What the mark of a note may stand behind, beside letters."""
+SMALL, RAISED = 0.85, 0.2
+"""What is raised is smaller than so much of what it stands at, and begins so much above it."""
 
 
 def lines_of(glyphs: Glyphs) -> list[Line]:
@@ -195,30 +197,54 @@ def _line(glyphs: Glyphs, run: Run) -> Line | None:
 
 def _words(glyphs: Glyphs, run: Run, turn: int) -> Iterator[_Word]:
     text, left, bottom, right, top, *_ = glyphs
-    is_accented = _ACCENTED.search(text, run.start, run.end)
     for match in _WORD.finditer(text, run.start, run.end):
         a, b = match.span()
         box = Box(min(left[a:b]), min(bottom[a:b]), max(right[a:b]), max(top[a:b]))
         said = _LEADER.sub("…", match[0].replace("\xad", ""))
-        if not turn and len(said) == b - a and _DIGITS.search(said):
-            said = _with_powers(glyphs, said, a)
-        if is_accented:
-            said = _composed(glyphs, said, a)
+        if not turn and len(said) == b - a and _MAY_BE_RAISED.search(said):
+            said = _with_raised(glyphs, said, a)
         if said:
             yield _Word(said, a, b, _turned(box, turn) if turn else box)
 
 
-def _with_powers(glyphs: Glyphs, word: str, start: int) -> str:
-    """Return a word with what stands raised behind a digit marked: ``10^6`` is not ``106``."""
-    out, at = [], 0
-    for match in _DIGITS.finditer(word):
-        before, here = start + match.start(), start + match.start() + 1
-        height = glyphs.top[before] - glyphs.bottom[before]
-        is_small = glyphs.top[here] - glyphs.bottom[here] < _SMALL * height
-        if is_small and glyphs.bottom[here] - glyphs.bottom[before] > _RAISED * height:
-            out += [word[at : match.start() + 1], "^"]
-            at = match.start() + 1
-    return "".join([*out, word[at:]])
+def _with_raised(glyphs: Glyphs, word: str, start: int) -> str:
+    """Return a word with what is raised in it told from what is not."""
+    bottoms = glyphs.bottom[start : start + len(word)]
+    heights = [
+        top - bottom
+        for top, bottom in zip(glyphs.top[start : start + len(word)], bottoms, strict=True)
+    ]
+    base = max(range(len(word)), key=heights.__getitem__)
+    if min(heights) >= SMALL * heights[base]:
+        return word
+    high = [
+        height < SMALL * heights[base] and bottom - bottoms[base] > RAISED * heights[base]
+        for height, bottom in zip(heights, bottoms, strict=True)
+    ]
+    out, at = "", 0
+    for is_high, same in groupby(high):
+        end = at + sum(1 for _ in same)
+        said = word[at:end]
+        if is_high:
+            said = raised(out, said, word[end : end + 1])
+        out, at = out + said, end
+    return out
+
+
+def raised(before: str, said: str, after: str = "") -> str:
+    """Return what stands raised between *before* and *after*: a power, or the mark of a note.
+
+    ``10^6`` is not 106, nor ``tide[1]`` a word. A note itself begins with its mark.
+    """
+    if before[-1:].isdecimal() and _POWER.match(said):
+        return f"^{said}"
+    if not _MARK.fullmatch(said) or not (before or after):
+        return said
+    if before and not before[-1].isalpha() and before[-1] not in _BEFORE_MARK:
+        return said
+    if len(said) == 1 and _UNIT.fullmatch(before, max(0, len(before) - 3)):
+        return said
+    return f"[{said}] " if after.isalnum() else f"[{said}]"
 
 
 def _without_leaders(words: Iterable[_Word]) -> list[_Word]:
@@ -275,21 +301,6 @@ def is_wide(character: str) -> bool:
 def reads_on(last: str, first: str) -> bool:
     """Say whether a line may go on in mid-sentence with another one, elsewhere on the page."""
     return first[:1].islower() and not ENDS.search(last)
-
-
-def _composed(glyphs: Glyphs, word: str, start: int) -> str:
-    """Return a word with the accents that old fonts print over a letter put together with it."""
-    out, at = [], 0
-    for match in _ACCENTED.finditer(word):
-        over, under = start + match.start(), start + match.end() - 1
-        middle = (glyphs.left[over] + glyphs.right[over]) / 2
-        whole = unicodedata.normalize(
-            "NFC", match[0][-1].translate(_DOTLESS) + _ACCENTS[match[0][0]]
-        )
-        if len(whole) == 1 and glyphs.left[under] <= middle <= glyphs.right[under]:
-            out += [word[at : match.start()], whole]
-            at = match.end()
-    return "".join([*out, word[at:]])
 
 
 # Lines that are read from right to left

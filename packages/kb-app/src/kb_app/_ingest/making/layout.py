@@ -9,10 +9,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from kb_app._ingest.making.glyphs import BULLET, CELL_GAP, Box, Line, hull, is_wide, reads_on
+from kb_app._ingest.making.glyphs import (
+    BULLET,
+    CELL_GAP,
+    RAISED,
+    SMALL,
+    Box,
+    Line,
+    hull,
+    is_wide,
+    raised,
+    reads_on,
+)
 from kb_app._ingest.making.grids import placed_in_columns
 
 __all__ = ["TextBlock", "blocks_of", "joined"]
@@ -79,6 +90,8 @@ def _beside(left: Line, right: Line) -> Line:
     gap = right.box.x0 - left.box.x1
     is_cell = gap > CELL_GAP * right.size and not BULLET.fullmatch(left.text)
     between = "\t" if is_cell else "" if gap < 0.1 * right.size else " "
+    if not is_cell:
+        left, right, between = _with_mark(left, right, between)
     at = len(left.text) + len(between)
     moved = tuple((at + offset, x0, x1) for offset, x0, x1 in right.pieces)
     main = left if left.size >= right.size else right
@@ -95,6 +108,17 @@ def _beside(left: Line, right: Line) -> Line:
         if left.words and right.words
         else (),
     )
+
+
+def _with_mark(left: Line, right: Line, between: str) -> tuple[Line, Line, str]:
+    """Return what stands beside each other with the one told that is raised, and what parts it."""
+    high, low = (left, right) if left.size < right.size else (right, left)
+    if high.size >= SMALL * low.size or high.box.y0 - low.box.y0 <= RAISED * low.size:
+        return left, right, between
+    if high is right:
+        return left, replace(right, text=raised(left.text, right.text)), between
+    mark = raised("", left.text, right.text[:1])
+    return replace(left, text=mark.rstrip()), right, " " if mark != left.text else between
 
 
 def blocks_of(lines: Iterable[Line]) -> list[TextBlock]:
@@ -227,6 +251,8 @@ def _gap(sides: Iterable[tuple[float, float]]) -> float | None:
 
 _ROOM = 1.0
 """So many sizes of type have to be left beside a word that would have had room."""
+_ENTRY = re.compile(r"…\s?[\divxlc]{1,6}$", re.IGNORECASE)
+"""How an entry of the contents ends: with dots, and the page."""
 _LAST_WORD = re.compile(r"[^\W\d_]+-$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 
@@ -256,9 +282,9 @@ def joined(lines: Sequence[Line], hyphenated: Collection[str]) -> Iterator[tuple
 
 
 def _ends_here(line: Line, after: Line, lines: Sequence[Line]) -> bool:
-    """Say whether what comes after begins with a bullet, or a word that had room on *line*."""
+    """Say whether *line* is an entry, or what comes after begins with a bullet, or had room."""
     word = after.text.partition(" ")[0]
-    if BULLET.fullmatch(word) and word != after.text:
+    if (BULLET.fullmatch(word) and word != after.text) or _ENTRY.search(line.text):
         return True
     if after.box.y0 > line.box.y0:  # at the top of the next column
         return False

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import re
-import sys
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from itertools import islice, repeat
@@ -21,6 +20,8 @@ from math import isfinite, pi, sqrt
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
+from kb_app._ingest.making.accents import with_accents
+from kb_app._ingest.making.characters import characters_of, ligatures_in
 from kb_app._ingest.making.glyphs import Box, Glyphs, Run
 from kb_app._ingest.making.pdf_notes import TICKED, Note, plain
 
@@ -39,9 +40,6 @@ _DEEPEST_FORM = 4
 _LINE = re.compile("[^\r\n\x02\ufffe]+[\x02\ufffe]?")
 _FINE = 1_000
 """Parts of a point that the place of a point on the shown page is told in."""
-_HIGH, _LOW = range(0xD800, 0xDC00), range(0xDC00, 0xE000)
-"""Halves of a character beyond U+FFFF: what comes first, and what second."""
-_NONE = "\ufffd"
 _LINK, _WIDGET, _LAST_NOTE = 2, 20, 15
 """Kinds of what lies over a page; those up to the last but links are what readers wrote."""
 _BUTTONS, _TEXTS = frozenset({2, 3}), frozenset({4, 5, 6})
@@ -135,7 +133,7 @@ def opened(data: bytes, passwords: Sequence[str] = ()) -> Iterator[Pdf]:
     with _LOCK:
         document = _document(data, passwords)
         try:
-            yield Pdf(document)
+            yield Pdf(document, data)
         finally:
             document.close()
 
@@ -169,8 +167,10 @@ def _why(error: Exception) -> str:
 class Pdf:
     """A file that is open."""
 
-    def __init__(self, document: pypdfium2.PdfDocument) -> None:
+    def __init__(self, document: pypdfium2.PdfDocument, data: bytes) -> None:
         self._document = document
+        self._data = data
+        self._named: Mapping[str, str] | None = None
         if document.get_formtype():
             document.init_forms()
 
@@ -189,11 +189,17 @@ class Pdf:
             page = self._document[index]
             try:
                 forms = self._document.formenv
-                yield Page(page, forms.raw if forms is not None else None)
+                yield Page(page, forms.raw if forms is not None else None, self._ligatures)
             finally:
                 page.close()
         except pypdfium2.PdfiumError as error:
             raise NotReadable(str(error)) from error
+
+    def _ligatures(self) -> Mapping[str, str]:
+        """Return what codes stand for that are no characters; looked for once, when needed."""
+        if self._named is None:
+            self._named = ligatures_in(self._data)
+        return self._named
 
     @property
     def information(self) -> dict[str, str]:
@@ -240,9 +246,15 @@ def _said(read: Callable[..., str], *about: object) -> str:
 class Page:
     """A page that is open."""
 
-    def __init__(self, page: pypdfium2.PdfPage, forms: object | None = None) -> None:
+    def __init__(
+        self,
+        page: pypdfium2.PdfPage,
+        forms: object | None = None,
+        ligatures: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self._page = page
         self._forms = forms
+        self._ligatures = ligatures
 
     @cached_property
     def view(self) -> View:
@@ -269,7 +281,7 @@ class Page:
         """Return the characters of the page, in the order in which they were written to it."""
         page = self._page.get_textpage()
         try:
-            return _glyphs(page)
+            return with_accents(_glyphs(page, self._ligatures))
         finally:
             page.close()
 
@@ -389,20 +401,20 @@ def _rectangle(annotation: object) -> Box:
     return box if all(map(isfinite, box)) else Box(0, 0, 0, 0)
 
 
-def _glyphs(page: pypdfium2.PdfTextPage) -> Glyphs:
+def _glyphs(page: pypdfium2.PdfTextPage, ligatures: Callable[[], Mapping[str, str]]) -> Glyphs:
     from pypdfium2 import raw
 
     count = page.count_chars()
     handle = ctypes.cast(page.raw, ctypes.c_void_p).value
     unicode, box = _bulk()
-    text, where = _characters(list(map(unicode, repeat(handle), range(count))))
+    text, where = characters_of(list(map(unicode, repeat(handle), range(count))), ligatures)
     sides = (ctypes.c_float * (4 * count))()
     first = ctypes.addressof(sides)
     deque(map(box, repeat(handle), range(count), range(first, first + 16 * count, 16)), 0)
     all_sides = list(sides)
     # PDFium's own order: left, top, right, bottom.
     boxes = [all_sides[0::4], all_sides[3::4], all_sides[2::4], all_sides[1::4]]
-    if len(where) < count:
+    if not isinstance(where, range):
         boxes = [[side[at] for at in where] for side in boxes]
     runs = []
     for match in _LINE.finditer(text):
@@ -428,32 +440,6 @@ def _is_layer(page: pypdfium2.PdfTextPage, text: str, where: Sequence[int]) -> b
         if not drawn or raw.FPDFTextObj_GetTextRenderMode(drawn) != _INVISIBLE:
             return False
     return True
-
-
-def _characters(codes: Sequence[int]) -> tuple[str, Sequence[int]]:
-    """Return a text, and of each character which of PDFium's it is.
-
-    Those beyond U+FFFF, such as emoji and the letters of formulas, are two to PDFium.
-    """
-    text = "".join(map(_character, codes))
-    if _NONE not in text:
-        return text, range(len(text))
-    characters: list[str] = []
-    where: list[int] = []
-    for at, code in enumerate(codes):
-        before = codes[at - 1] if at else 0
-        if code in _LOW and before in _HIGH:
-            pair = 0x10000 + (before - _HIGH.start << 10) + code - _LOW.start
-            characters[-1] = chr(pair)
-        else:
-            characters.append(text[at])
-            where.append(at)
-    return "".join(characters), where
-
-
-def _character(code: int) -> str:
-    """Return a character; U+FFFD for what is none."""
-    return _NONE if code > sys.maxunicode or code in _HIGH or code in _LOW else chr(code)
 
 
 _Unicode = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p, ctypes.c_int)
