@@ -8,7 +8,7 @@ import pytest
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import parser_for
-from kb_app.testing.office_files import archive, odf
+from kb_app.testing.office_files import archive, flat_odf, odf
 from kb_core.citations import CellSpan, PageSpan
 from kb_core.documents import ParsedDocument, ReadingLimits, SourceFile
 
@@ -150,6 +150,41 @@ def test_a_file_says_who_wrote_it_and_where_its_links_lead() -> None:
     assert document.metadata.user["author"] == "Ann"
     assert document.metadata.created is not None
     assert [(link.start, link.target) for link in document.links] == [(4, "https://example.org/")]
+
+
+def test_a_file_that_is_one_xml_says_what_the_archive_of_it_says() -> None:
+    styles = '<style:style style:name="P1" style:parent-style-name="Title"/>'
+    inside = f'<text:p text:style-name="P1">The plan</text:p>{p("We go.")}'
+    margins = f"<style:header>{p('Head')}</style:header>"
+    meta = "<dc:title>A plan</dc:title><meta:creation-date>2024-05-06</meta:creation-date>"
+
+    whole = parse(flat_odf("text", inside, styles=styles, margins=margins, meta=meta), "a.fodt")
+
+    packed = odf("text", inside, styles=styles, margins=margins, meta=meta)
+    assert whole == parse(packed, "a.fodt")
+    assert whole.text == "The plan\n\nWe go.\n\nHead"
+
+
+def test_what_is_within_one_xml_is_read_there() -> None:
+    formula = "<math><mfrac><mn>1</mn><mn>3</mn></mfrac></math>"
+    chart = f"<office:document><office:body><office:chart>{CHART}</office:chart></office:body>"
+    inner = (
+        f"<text:p>a <draw:frame><draw:object>{formula}</draw:object></draw:frame> b"
+        f"<draw:frame><draw:object>{chart}</office:document></draw:object></draw:frame>"
+        "<draw:frame><draw:object-ole><office:binary-data>JVBERi0xLjcK</office:binary-data>"
+        "</draw:object-ole></draw:frame></text:p>"
+    )
+
+    document = parse(flat_odf("text", inner), "a.fodt")
+
+    assert document.text.startswith("a 1/3 b\n\nFish")
+    assert [each.name for each in document.enclosures] == ["object.pdf"]
+
+
+def test_a_damaged_file_of_one_xml_is_told_so() -> None:
+    cut = flat_odf("text", p("We go."))[:-30]
+
+    assert "no XML" in str(parse(cut, "a.fodt").refused)
 
 
 def cell(inside: str, kind: str = "string", more: str = "") -> str:

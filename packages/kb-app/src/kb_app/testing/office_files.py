@@ -7,7 +7,7 @@ import struct
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["archive", "docx", "odf", "pptx", "relations", "xls", "xlsb", "xlsx"]
+__all__ = ["archive", "docx", "flat_odf", "odf", "pptx", "relations", "xls", "xlsb", "xlsx"]
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006"
@@ -170,6 +170,25 @@ def odf(
             **held,
         }
     )
+
+
+def flat_odf(
+    kind: str,
+    inside: str,
+    *,
+    styles: str = "",
+    margins: str = "",
+    meta: str = "",
+) -> bytes:
+    """Return an OpenDocument file that is one XML, of the same as ``odf``."""
+    master = f"<office:master-styles><style:master-page>{margins}</style:master-page>"
+    parts = (
+        f"<office:meta>{meta}</office:meta>",
+        f"<office:automatic-styles>{styles}</office:automatic-styles>",
+        f"{master}</office:master-styles>",
+        f"<office:body><office:{kind}>{inside}</office:{kind}></office:body>",
+    )
+    return _open("document", "".join(parts)).encode()
 
 
 def _open(name: str, inside: str) -> str:

@@ -71,7 +71,7 @@ _MEDIA = _table("""
     csv: csv tsv
     pdf: pdf
     office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
-    office: pps odt ott odp otp ods ots rtf pages numbers
+    office: pps odt ott fodt odp otp fodp ods ots fods odg otg fodg rtf pages numbers
     mail: eml emlx msg mbox ics vcf enex
     book: epub mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz

@@ -15,13 +15,13 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from kb_core.documents import ReadingLimits
 from kb_core.ingest import SkipReason
 
-__all__ = ["LOCKED", "Element", "Events", "Package", "Refused", "local", "locked_out"]
+__all__ = ["LOCKED", "Element", "Events", "Flat", "Package", "Refused", "local", "locked_out"]
 
 LOCKED = "it is locked with a password"
 
@@ -102,24 +102,11 @@ class Package:
 
     def tree(self, name: str) -> Element:
         """Return the root of a file in it that is XML."""
-        root = self._parsed(name, _Tree(element_factory=_element))
-        assert isinstance(root, Element)  # noqa: S101 - a tree builder gives one, or there is an error
-        return root
+        return _tree(self._blocks(name), name)
 
     def tell(self, name: str, events: Events) -> None:
         """Tell *events* of all that is in a file that is XML, while it is read."""
-        self._parsed(name, events)
-
-    def _parsed(self, name: str, target: Events | TreeBuilder) -> object:
-        parser = XMLParser(target=target)  # noqa: S314 - a document type ends it
-        try:
-            for block in self._blocks(name):
-                parser.feed(block)
-            return parser.close()
-        except _NO_XML as error:
-            if "out of memory" in str(error):
-                raise MemoryError(str(error)) from error
-            raise _damaged(f"{name} in it is no XML: {error}") from error
+        _parsed(self._blocks(name), name, events)
 
     def _blocks(self, name: str) -> Iterator[bytes]:
         member = self._members.get(_key(name))
@@ -155,9 +142,53 @@ class Package:
             raise _too_large(what, "ratio", f"{limits.ratio:,}")
 
 
+class Flat:
+    """A file that is all parts of a package in one, as XML."""
+
+    def __init__(self, data: bytes, names: Collection[str], limits: ReadingLimits) -> None:
+        if len(data) > limits.part_mb * 1_000_000:
+            raise _too_large("its XML is larger", "part_mb", f"{limits.part_mb} MB")
+        self._data = data
+        self._names = names
+        self._root: Element | None = None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def read(self, name: str) -> bytes:
+        """Return a part, which is all of it."""
+        if name not in self:
+            raise _damaged(f"{name} in it is missing")
+        return self._data
+
+    def tree(self, name: str) -> Element:
+        """Return the root of the file, whichever of its parts is asked for."""
+        if self._root is None:
+            self._root = _tree([self.read(name)], "what is")
+        return self._root
+
+
 class _Tree(TreeBuilder):
     def doctype(self, *_: object) -> None:
         _refuse_doctype()
+
+
+def _tree(blocks: Iterable[bytes], name: str) -> Element:
+    root = _parsed(blocks, name, _Tree(element_factory=_element))
+    assert isinstance(root, Element)  # noqa: S101 - a tree builder gives one, or there is an error
+    return root
+
+
+def _parsed(blocks: Iterable[bytes], name: str, target: Events | TreeBuilder) -> object:
+    parser = XMLParser(target=target)  # noqa: S314 - a document type ends it
+    try:
+        for block in blocks:
+            parser.feed(block)
+        return parser.close()
+    except _NO_XML as error:
+        if "out of memory" in str(error):
+            raise MemoryError(str(error)) from error
+        raise _damaged(f"{name} in it is no XML: {error}") from error
 
 
 def locked_out(tried: int) -> str:

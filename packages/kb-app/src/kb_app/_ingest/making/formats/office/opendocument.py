@@ -8,12 +8,13 @@ slide a page, hidden ones flagged.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import SubElement
 
 from kb_app._ingest.making.blocks import Draft
-from kb_app._ingest.making.containers import LOCKED, Element, Package, Refused
+from kb_app._ingest.making.containers import LOCKED, Element, Flat, Package, Refused
 from kb_app._ingest.making.counting import whole
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.embedded import file_within
@@ -33,7 +34,16 @@ from kb_core.citations import PageSpan
 from kb_core.documents import Enclosure, Link, ReadingLimits
 from kb_core.ingest import SkipReason
 
-__all__ = ["OpenDocument"]
+__all__ = ["FLAT", "OpenDocument", "flat"]
+
+FLAT = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s{0,200}(?:<\?[^>]{0,400}>\s{0,200}){0,4}"
+    rb"(?:<!--.{0,2000}?-->\s{0,200}){0,4}<(?:\w+:)?document\s[^>]{0,8000}?"
+    rb"urn:oasis:names:tc:opendocument:xmlns:office:",
+    re.DOTALL,
+)
+"""How a file begins that is one XML, and no archive."""
+_PARTS = ("content.xml", "styles.xml", "meta.xml")
 
 _UNSEEN = frozenset({"tracked-changes", "forms", "ruby-text", "note-citation", "page-number"})
 _UNSEEN |= {"page-count", "title", "desc", "sequence-decls", "shapes"}
@@ -60,10 +70,15 @@ _META = {"initial-creator": "creator", "creation-date": "created", "date": "modi
          "language": "language", "creator": "lastModifiedBy"}  # fmt: skip
 
 
+def flat(data: bytes, limits: ReadingLimits) -> OpenDocument:
+    """Return a file that is one XML, with all that an archive has in parts."""
+    return OpenDocument(Flat(data, _PARTS, limits), limits)
+
+
 class OpenDocument:
     """One file; ``warnings`` says what of it could not be read."""
 
-    def __init__(self, package: Package, limits: ReadingLimits) -> None:
+    def __init__(self, package: Package | Flat, limits: ReadingLimits) -> None:
         self._package = package
         self._limits = limits
         self.warnings: list[str] = []
@@ -97,7 +112,7 @@ class OpenDocument:
         is_sheet = root.find("body/spreadsheet") is not None
         for held in list(root.iter("object")):
             name = held.get("href", "").removeprefix("./").rstrip("/")
-            found = self._tree(f"{name}/content.xml") if name else None
+            found = self._tree(f"{name}/content.xml") if name else _within(held)
             if found is None or found.find("body/chart") is not None:
                 held.extend(_of_chart(found, with_values=not is_sheet))
             elif (inner := _content(found)) is not None:
@@ -108,7 +123,8 @@ class OpenDocument:
 
         for held in root.iter("object-ole"):
             name = held.get("href", "").removeprefix("./")
-            within = file_within(self._part(name), name) if name in self._package else None
+            data = self._part(name) if name in self._package else _unpacked(held)
+            within = file_within(data, name or "object") if data else None
             self.files += [within] if within is not None else []
 
     def properties(self) -> Properties:
@@ -171,6 +187,22 @@ class OpenDocument:
             flagged += [count] if is_hidden else []
             _write_slide(page, count, draft, is_hidden=is_hidden)
         self.known = {"hidden_slides": flagged} if flagged else {}
+
+
+def _within(held: Element) -> Element | None:
+    """Return what stands within a flat file in place of an object, taken out of there."""
+    found = next((each for each in held if each.tag in {"document", "math"}), None)
+    if found is not None:
+        held.remove(found)
+    return found
+
+
+def _unpacked(held: Element) -> bytes:
+    """Return the bytes that a flat file holds as text."""
+    try:
+        return b64decode(held.findtext("binary-data") or "")
+    except ValueError:
+        return b""
 
 
 def _hidden(root: Element, properties: str, name: str) -> frozenset[str]:

@@ -22,7 +22,7 @@ from kb_app._ingest.making.formats.office.old import read_old_sheets
 from kb_app._ingest.making.formats.office.old_slides import SLIDES, read_old_slides
 from kb_app._ingest.making.formats.office.old_words import read_old_words
 from kb_app._ingest.making.formats.office.opc import Parts
-from kb_app._ingest.making.formats.office.opendocument import OpenDocument
+from kb_app._ingest.making.formats.office.opendocument import FLAT, OpenDocument, flat
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.rtf import BEGINS, Rtf
 from kb_app._ingest.making.formats.office.sheets import read_sheets
@@ -71,19 +71,25 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         return _read_old(data, file)
     if data.startswith(BEGINS):
         return _read_rtf(Rtf(data), file)
+    if FLAT.match(data[:HEAD_BYTES]):
+        return _read_opened(flat(data, file.limits), file)
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
     package, draft = Package(data, file.limits), Draft()
     if "content.xml" in package:
-        opened = OpenDocument(package, file.limits)
-        links = opened.read(draft)
-        beside = _Beside(opened.properties(), opened.known, links, opened.warnings, opened.files)
-    else:
-        parts = Parts(package)
-        beside = _read_parts(parts, draft, data, file.limits)
-        warnings = list(beside.warnings)
-        files = list(embedded_files(package, parts.targets("aFChunk"), warnings))
-        beside = beside._replace(files=files, warnings=warnings)
+        return _read_opened(OpenDocument(package, file.limits), file)
+    parts = Parts(package)
+    beside = _read_parts(parts, draft, data, file.limits)
+    warnings = list(beside.warnings)
+    files = list(embedded_files(package, parts.targets("aFChunk"), warnings))
+    return _document(file, draft, beside._replace(files=files, warnings=warnings))
+
+
+def _read_opened(opened: OpenDocument, file: SourceFile) -> ParsedDocument:
+    """Return the document of a file of OpenDocument."""
+    draft = Draft()
+    links = opened.read(draft)
+    beside = _Beside(opened.properties(), opened.known, links, opened.warnings, opened.files)
     return _document(file, draft, beside)
 
 
