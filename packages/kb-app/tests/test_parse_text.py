@@ -179,6 +179,8 @@ def test_every_line_of_restructured_text_is_in_one_block(lines: list[str]) -> No
         ("a.org", "* One\ntext\n** Two\nmore\n*bold* text\n"),
         ("a.adoc", "= One\ntext\n== Two\nmore\n*bold* text\n"),
         ("a.wiki", "= One =\ntext\n==  Two ==\nmore\n''bold'' = text\n"),
+        ("a.pod", "=head1 C<One>X<index>\ntext\n=head2 Two\nmore\n=item L<a|b>\n"),
+        ("a.texi", "@node One, Two\n@chapter @code{One}\ntext\n@section Two\nmore\n"),
         ("a.tex", "\\section{One}\ntext\n\\subsection*{Two}\\label{x}\nmore \\section{in text}\n"),
     ],
 )
@@ -189,6 +191,27 @@ def test_marked_headings(path: str, text: str) -> None:
         ("heading", ("One", "Two")),
         ("paragraph", ("One", "Two")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "title", "created"),
+    [
+        ("signal.7", "'\\\" t\n.\\\" by Ann\n.TH signal 7 2023-02-05 \"man\"\n.SH NAME\n",
+         "signal(7)", "2023-02-05"),
+        ("git\\-log.1", ".TH \"GIT\\-LOG\" \"1\" \"05/12/2024\"\n.SH\nNAME\n", "GIT-LOG(1)", None),
+        ("mdoc.3", ".Dd May 5, 2024\n.Dt QUEUE 3\n.Sh NAME\n.Ss Lists\n", "QUEUE(3)", None),
+        ("b.texinfo", "\\input texinfo\n@settitle The @sc{bzip2} book\n@chapter C\n",
+         "The bzip2 book", None),
+    ],
+)  # fmt: skip
+def test_a_manual_tells_its_name(path: str, text: str, title: str, created: str | None) -> None:
+    file = SourceFile(source_id="s", path=path, media="text")
+    document = parser_for("text")(FileContent(text.encode()), file)
+
+    assert document.metadata.title == title
+    assert str(document.metadata.created or "")[:10] == (created or "")
+    heading = next(block for block in document.blocks if block.kind == "heading")
+    assert heading.heading_path[-1] in {"NAME", "C"}
 
 
 TEX = r"""

@@ -15,7 +15,7 @@ from html import unescape
 
 from kb_app._ingest.making.blocks import Lines, Region
 
-__all__ = ["docbook_headings", "docbook_title", "is_docbook"]
+__all__ = ["docbook_headings", "docbook_says", "is_docbook"]
 
 _SECTIONS = (
     "set|book|part|reference|chapter|preface|appendix|article|glossary|bibliography|section"
@@ -42,10 +42,11 @@ def is_docbook(head: bytes) -> bool:
     return _IS_DOCBOOK.search(head) is not None
 
 
-def docbook_title(text: str) -> str:
-    """Return what a text is called by the first title in it; empty if it has none."""
-    found = _Sections(Lines(text[:_HEAD]))
-    return next((name for region, name in found.read() if region.kind == "heading"), "")
+def docbook_says(text: str) -> dict[str, str]:
+    """Return what a text is called by the first title in it, if it has one."""
+    found = _Sections(Lines(text[:_HEAD])).read()
+    title = next((name for region, name in found if region.kind == "heading"), "")
+    return {"title": title} if title else {}
 
 
 def docbook_headings(lines: Lines) -> Iterator[tuple[Region, str]]:

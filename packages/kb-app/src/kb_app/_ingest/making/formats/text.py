@@ -1,10 +1,10 @@
 r"""Plain text: paragraphs, and headings where a format makes them certain.
 
-reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki and DocBook have headings; every other text
-has paragraphs only: a line in capitals or over a row of dashes may be anything. A text of any
-other name that has a directive or a target of reStructuredText (``.. note::``,
-``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``,
-``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``).
+reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki, DocBook, man pages, POD and Texinfo have
+headings; every other text has paragraphs only: a line in capitals or over a row of dashes may be
+anything. A text of any other name that has a directive or a target of reStructuredText
+(``.. note::``, ``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``,
+``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``; ``.TH``).
 Headings of Org have tags; their state and priority are no part of their names. Code in a
 language that nothing is known of comes here too: its paragraphs are gaps, and it has a name
 but no language.
@@ -19,8 +19,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
-from kb_app._ingest.making.docbook import docbook_headings, docbook_title
+from kb_app._ingest.making.docbook import docbook_headings, docbook_says
 from kb_app._ingest.making.latex import latex_headings, latex_says
+from kb_app._ingest.making.manuals import (
+    is_man_page,
+    man_headings,
+    man_says,
+    pod_headings,
+    texinfo_headings,
+    texinfo_says,
+)
 from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
 from kb_app._ingest.making.restructured import find_headings, is_restructured
 from kb_app._ingest.making.sections import section_chunks
@@ -54,7 +62,7 @@ _HEAD = 60
 """How many lines of a file say something of it."""
 _ADOC = re.compile(r"(={1,6})[ \t]+(\S.*)")
 _WIKI = re.compile(r"(={1,6})[ \t]*([^=\s].*?)[ \t]*\1[ \t]*")
-_LATEX = ("tex", "ltx")
+_LATEX, _TEXINFO = ("tex", "ltx"), ("texi", "texinfo", "txi")
 _DOCBOOK = ("sgml", "dbk", "docbook", "xml")
 _SETTING = re.compile(r"\s|$|\.\.|:|//|#")
 """Lines that may stand before a heading that opens the text: settings, comments, blanks."""
@@ -105,7 +113,7 @@ class ParagraphChunker:
 
 
 def _blocks(lines: Lines, extension: str) -> tuple[tuple[Block, ...], str]:
-    find = _FINDERS.get(extension) or (find_headings if is_restructured(lines.text) else None)
+    find = _FINDERS.get(extension) or _finder(lines.text)
     headings, at, opening, opened = Headings(), 0, "", False
     blocks: list[Block] = []
     for region, name in find(lines) if find else ():
@@ -124,6 +132,13 @@ def _blocks(lines: Lines, extension: str) -> tuple[tuple[Block, ...], str]:
     return tuple(blocks), opening
 
 
+def _finder(text: str) -> Callable[[Lines], Iterator[tuple[Region, str]]] | None:
+    """Return what finds the headings of a text whose name does not tell."""
+    if is_man_page(text):
+        return man_headings
+    return find_headings if is_restructured(text) else None
+
+
 def _between(lines: Lines, first: int, end: int, path: tuple[str, ...]) -> Iterator[Block]:
     for region in paragraphs(lines, first, end, "paragraph"):
         if block := lines.block(region, path):
@@ -140,10 +155,11 @@ def _org(lines: Lines) -> Iterator[tuple[Region, str]]:
 
 def _said(lines: Lines, extension: str) -> dict[str, object]:
     """Return what a file says of itself at its head, under the keys of front matter."""
-    if extension in _LATEX:
-        return _latex_said(lines)
-    if extension in _DOCBOOK:
-        return {"title": title} if (title := docbook_title(lines.text)) else {}
+    if (tell := _telling(lines.text, extension)) is not None:
+        told = tell(lines.text)
+        day = _DAY.match(told.get("date", ""))
+        values = {"title": told.get("title", ""), "date": day[1] if day else ""}
+        return {key: value for key, value in values.items() if value}
     pattern = _SAYING.get(extension)
     return _fields(lines, pattern) if pattern is not None else {}
 
@@ -164,11 +180,15 @@ def _fields(lines: Lines, pattern: re.Pattern[str]) -> dict[str, object]:
     return says
 
 
-def _latex_said(lines: Lines) -> dict[str, object]:
-    told = latex_says(lines.text)
-    day = _DAY.match(told.get("date", ""))
-    values = {"title": told.get("title", ""), "date": day[1] if day else ""}
-    return {key: value for key, value in values.items() if value}
+def _telling(text: str, extension: str) -> Callable[[str], dict[str, str]] | None:
+    """Return what reads the title and date that a text says anywhere at its head."""
+    if extension in _LATEX:
+        return latex_says
+    if extension in _TEXINFO:
+        return texinfo_says
+    if extension in _DOCBOOK:
+        return docbook_says
+    return man_says if is_man_page(text) else None
 
 
 def _org_tags(lines: Lines) -> Iterator[str]:
@@ -203,5 +223,7 @@ _FINDERS: dict[str, Callable[[Lines], Iterator[tuple[Region, str]]]] = {
     "wiki": _wiki,
     **dict.fromkeys(_LATEX, latex_headings),
     **dict.fromkeys(_DOCBOOK, docbook_headings),
+    "pod": pod_headings,
+    **dict.fromkeys(_TEXINFO, texinfo_headings),
     "rst": find_headings,
 }
