@@ -21,6 +21,7 @@ from kb_core.media import Media
 from kb_core.values import dataclass
 
 __all__ = [
+    "CHATS",
     "HEAD_BYTES",
     "LINED",
     "PAGES_OR_CODE",
@@ -266,6 +267,11 @@ _MAIL = re.compile(
 )
 """Headers of a mail, perhaps behind the envelope that a mailbox gives it."""
 
+CHATS = re.compile(
+    r"(?:^|/)(?:conversations(?:-\d+)?|result|messages?(?:_\d+)?|\d{4}-\d\d-\d\d)\.json$",
+    re.IGNORECASE,
+)
+"""What exports of conversations are called; what is in a file of such a name tells."""
 TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, Media.MAIL, *_LIKE)
 """What a file may turn out to be whose name says nothing."""
 PAGES_OR_CODE = (Media.HTML, Media.CODE)
@@ -298,6 +304,8 @@ def detect(path: str) -> Kind | None:
         and path[path.rfind("/") + 1 :].startswith(stem.upper())
     ):
         return Kind(Media.TEXT)  # README.ru, in Russian
+    if extension == "json" and CHATS.search(name):
+        return Kind(Media.MAIL)
     if extension in _CODE:
         return Kind(Media.CODE, _CODE[extension])
     return Kind(Media(_MEDIA[extension])) if extension in _MEDIA else None

@@ -34,6 +34,7 @@ from kb_app._ingest.judging.kinds import (
 )
 from kb_app._ingest.judging.secrets import check_secret_name, find_passwords, find_secret
 from kb_app._ingest.judging.templates import is_template
+from kb_app._ingest.making.chats import is_chat, may_be_chat
 from kb_app._ingest.making.docbook import is_docbook
 from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_app._media import later_of, medium_of, parser_for
@@ -90,6 +91,8 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         file = replace(file, media=Media.CODE, code_lang="html")
     if file.code_lang == "xml" and is_docbook(data[:HEAD_BYTES]):
         file = replace(file, media=Media.TEXT, code_lang=None)  # a manual, and no settings
+    if file.media == Media.MAIL and may_be_chat(file.path) and not is_chat(file.path, data):
+        file = replace(file, media=Media.CODE, code_lang="json")
     if (language := language_of(file.path, file.code_lang, data)) != file.code_lang:
         file = replace(file, code_lang=language)
     unfit = check_medium(file.media, file.path)

@@ -1,10 +1,10 @@
-"""Mails, mailboxes, messages of Outlook; calendars, address books and notes, kept as they are.
+"""Mails, mailboxes, messages of Outlook; calendars, address books, notes, conversations.
 
 A mail is its headers as a person reads them, then its body: the plain text, or else what the
 HTML shows. Its attachments, and mails that it forwards, are files within it. A mailbox has no
 text of its own: it is a file with mails in it, each called by its ``Message-ID``. An event or a
 contact is a line with what it is called and known for, then what somebody wrote about it. Notes
-of an export are files within it, as mails of a mailbox are.
+and conversations of an export are files within it, as mails of a mailbox are.
 
 Whatever the bytes, there is a document; what is wrong with one header or one part costs that.
 """
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Draft, Lines
 from kb_app._ingest.making.cards import entries_of, is_cards
+from kb_app._ingest.making.chats import NoChatError, chats_of, may_be_chat
 from kb_app._ingest.making.compound import COMPOUND, NoCompoundError
 from kb_app._ingest.making.evernote import NoNotesError, is_export, notes_of
 from kb_app._ingest.making.mail_texts import (
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MailParser"]
 
-_PARSER = "mail-4"
+_PARSER = "mail-5"
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
 _KEPT = ("From", "To", "Cc", "reply-to", "message-id", "in-reply-to", "list-id")
 _LONGEST_HEADER = 2_000
@@ -64,7 +65,7 @@ _REFUSALS = (RecursionError, ValueError, LookupError, AttributeError, TypeError)
 
 
 class MailParser:
-    """``Parser`` of mails and mailboxes, calendars, address books and exported notes."""
+    """``Parser`` of mails and mailboxes, calendars, address books, exported notes and chats."""
 
     version = _PARSER
 
@@ -72,7 +73,7 @@ class MailParser:
         data = content.data
         if is_cards(file.path):
             return _cards(content, file)
-        if is_export(file.path):
+        if is_export(file.path) or may_be_chat(file.path):
             return _export(data, file)
         if data.startswith(COMPOUND):
             return _of_outlook(data, file)
@@ -136,17 +137,21 @@ def _cards(content: Content, file: SourceFile) -> ParsedDocument:
 
 
 def _export(data: bytes, file: SourceFile) -> ParsedDocument:
-    notes: list[Enclosure] = []
+    """Return the document of an export, which is notes or conversations one after the other."""
+    is_chat = not is_export(file.path)
+    what = "conversations" if is_chat else "notes"
+    within = chats_of(data, file.path) if is_chat else notes_of(data)
+    found: list[Enclosure] = []
     damage = ""
     try:
-        notes.extend(notes_of(data))
-    except NoNotesError as error:
+        found.extend(within)
+    except (NoNotesError, NoChatError) as error:
         damage = str(error)
     if not damage:
-        return _holding(notes, file)
-    if not notes:
+        return _holding(found, file)
+    if not found:
         return _refused(file, SkipReason.UNREADABLE, damage)
-    return _holding(notes, file, (f"notes are read as far as it is whole: {damage}",))
+    return _holding(found, file, (f"{what} are read as far as it is whole: {damage}",))
 
 
 _LENGTH = re.compile(rb"\s{0,10}(\d{1,10})[ \t]{0,20}\r?\n")

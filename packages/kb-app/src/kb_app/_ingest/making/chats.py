@@ -1,0 +1,304 @@
+"""Conversations, as assistants and programs for messages export them: JSON.
+
+Those of ChatGPT and Claude (``conversations.json``), Telegram (``result.json``), Slack (a file a
+day) and Facebook or Instagram (``message_1.json``). Each conversation is read as Markdown with
+its title and dates in front: what an assistant and a person said to each other as paragraphs of
+each, messages of people as a line each, under their days. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeAlias
+
+from kb_app._ingest.judging.kinds import CHATS
+from kb_core.documents import Enclosure
+
+__all__ = ["NoChatError", "chats_of", "is_chat", "may_be_chat"]
+
+_LOOKED_AT = 65_536
+_MARKS = (
+    (b'"mapping"', b'"create_time"'),
+    (b'"chat_messages"', b'"created_at"'),
+    (b'"messages"', b'"from_id"'),
+    (b'"messages"', b'"sender_name"'),
+    (b'"ts"', b'"type"', b'"text"'),
+    (b'"chats"', b'"list"', b'"messages"'),
+)
+"""What stands in the beginning of an export, all of one line."""
+_HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
+_SLACK = re.compile(r"<([^<>|]{1,2000})(?:\|([^<>]{0,2000}))?>")
+_UNTITLED = "Untitled"
+_MOST_TURNS = 100_000
+_LATEST = 253_402_300_800
+"""The seconds since 1970 at which the year 10000 begins."""
+_YOU = {"user": "You", "human": "You", "assistant": "Assistant", "tool": "", "system": ""}
+
+_Json: TypeAlias = "Mapping[str, object]"
+
+
+class NoChatError(ValueError):
+    """The bytes are no export, or are damaged from there on; the message says why."""
+
+
+class _Turn(NamedTuple):
+    """What somebody said, and when."""
+
+    who: str
+    text: str
+    when: datetime | None
+
+
+def may_be_chat(path: str) -> bool:
+    """Say whether a file of this name may hold conversations."""
+    return CHATS.search(path) is not None
+
+
+def is_chat(path: str, data: bytes) -> bool:
+    """Say whether a file holds conversations, by its name and by how it begins."""
+    head = data[:_LOOKED_AT]
+    return may_be_chat(path) and any(all(mark in head for mark in marks) for marks in _MARKS)
+
+
+def chats_of(data: bytes, path: str) -> Iterator[Enclosure]:
+    """Yield each conversation.
+
+    Raise ``NoChatError`` where the file is no export, or is damaged from there on.
+    """
+    text = data.decode("utf-8-sig", "replace")
+    turns: list[_Turn] = []
+    try:
+        for each in _objects(text):
+            if each.get("type") == "message" and isinstance(each.get("ts"), str):
+                turns += _of_slack(each)
+            else:
+                yield from _conversations(each)
+    except (ValueError, RecursionError) as error:
+        raise NoChatError(str(error)) from error
+    if turns:
+        yield _by_days(_name_of(path), turns)
+
+
+def _name_of(path: str) -> str:
+    """Return what a file is called with its folder, which is a channel."""
+    return " ".join(path.rpartition("!/")[2].removesuffix(".json").split("/")[-2:])
+
+
+def _objects(text: str) -> Iterator[_Json]:
+    """Yield what a file holds: the members of its list one by one, or the whole."""
+    decode, at = json.JSONDecoder().raw_decode, _skipped(text, 0)
+    if text[at : at + 1] != "[":
+        yield from _objects_in([json.loads(text)])
+        return
+    at = _skipped(text, at + 1)
+    while text[at : at + 1] != "]":
+        found, at = decode(text, at)
+        yield from _objects_in([found])
+        at = _skipped(text, at)
+        if text[at : at + 1] == ",":
+            at = _skipped(text, at + 1)
+        elif text[at : at + 1] != "]":
+            raise ValueError(f"it ends in the middle, at character {at:,}")
+
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+
+def _skipped(text: str, at: int) -> int:
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
+
+
+def _objects_in(found: object) -> Iterator[_Json]:
+    """Yield the objects of a list."""
+    for each in found if isinstance(found, list) else ():
+        if isinstance(each, dict):
+            yield each
+
+
+def _conversations(found: _Json) -> Iterator[Enclosure]:
+    """Yield the conversations of an object: one, or all that somebody had."""
+    if isinstance(found.get("mapping"), dict):
+        yield _with_assistant(found, _of_chatgpt(found))
+    elif isinstance(found.get("chat_messages"), list):
+        yield _with_assistant(found, _of_claude(found))
+    elif isinstance(found.get("messages"), list):
+        turns = [turn for each in _objects_in(found["messages"]) for turn in _of_people(each)]
+        turns.sort(key=lambda turn: turn.when or datetime.min.replace(tzinfo=UTC))
+        title = _text(found.get("name")) or _untangled(_text(found.get("title")))
+        if turns:
+            yield _by_days(title, turns)
+    else:
+        for key in ("chats", "left_chats"):
+            held = found.get(key)
+            for each in _objects_in(held.get("list") if isinstance(held, dict) else None):
+                if isinstance(each.get("messages"), list):
+                    yield from _conversations(each)
+
+
+def _of_chatgpt(found: _Json) -> list[_Turn]:
+    """Return the turns of a conversation: of its branches the one that was looked at last."""
+    nodes = found["mapping"]
+    at, seen, turns = found.get("current_node"), set[object](), list[_Turn]()
+    assert isinstance(nodes, dict)  # noqa: S101 - as was asked
+    if not isinstance(at, str) or at not in nodes:
+        at = next(reversed(nodes), None)
+    while isinstance(at, str) and at not in seen and len(turns) < _MOST_TURNS:
+        seen.add(at)
+        node = nodes.get(at)
+        if not isinstance(node, dict):
+            break
+        if isinstance(message := node.get("message"), dict):
+            turns += _of_node(message)
+        at = node.get("parent")
+    return turns[::-1]
+
+
+def _of_node(message: _Json) -> Iterator[_Turn]:
+    author, content = message.get("author"), message.get("content")
+    if not isinstance(author, dict) or not isinstance(content, dict):
+        return
+    parts = content.get("parts")
+    said = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+    text = "\n\n".join(said) or _text(content.get("text"))
+    who = _YOU.get(_text(author.get("role")), "")
+    if who and text.strip() and content.get("content_type") != "thoughts":
+        yield _Turn(who, text.strip(), _moment(message.get("create_time")))
+
+
+def _of_claude(found: _Json) -> list[_Turn]:
+    turns = []
+    for each in _objects_in(found["chat_messages"]):
+        parts = [_text(part.get("text")) for part in _objects_in(each.get("content"))
+                 if part.get("type") == "text"]  # fmt: skip
+        said = ["\n\n".join(filter(None, parts)) or _text(each.get("text"))]
+        for held in _objects_in(each.get("attachments")):
+            content = _text(held.get("extracted_content"))
+            said += [f"{_text(held.get('file_name'))}:\n\n{content}"] if content else []
+        text = "\n\n".join(part.strip() for part in said if part.strip())
+        who = _YOU.get(_text(each.get("sender")), "")
+        if who and text:
+            turns.append(_Turn(who, text, _moment(each.get("created_at"))))
+    return turns
+
+
+def _of_people(each: _Json) -> Iterator[_Turn]:
+    """Yield a message of Telegram, Facebook or Instagram."""
+    if isinstance(each.get("sender_name"), str):
+        when = each.get("timestamp_ms")
+        moment = _moment(when / 1000) if isinstance(when, int | float) else None
+        who, text = _untangled(_text(each["sender_name"])), _untangled(_text(each.get("content")))
+    else:
+        who = _text(each.get("from")) or _text(each.get("actor"))
+        moment, text = _moment(each.get("date")), _of_parts(each.get("text"))
+        text = text or _text(each.get("file_name"))
+    if text.strip():
+        yield _Turn(who, text.strip(), moment)
+
+
+def _of_parts(text: object) -> str:
+    """Return a text of Telegram, which may be in parts."""
+    parts: Iterable[object] = text if isinstance(text, list) else [text]
+    said = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "".join(part for part in said if isinstance(part, str))
+
+
+def _of_slack(each: _Json) -> Iterator[_Turn]:
+    profile = each.get("user_profile")
+    told = profile if isinstance(profile, dict) else {}
+    names = (told.get("real_name"), told.get("display_name"), each.get("username"))
+    who = next(filter(None, map(_text, names)), _text(each.get("user")))
+    text = _SLACK.sub(_shown, _text(each.get("text")))
+    for sign, shown in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+        text = text.replace(sign, shown)
+    if text.strip():
+        yield _Turn(who, text.strip(), _moment(each.get("ts")))
+
+
+def _shown(match: re.Match[str]) -> str:
+    """Return what a reference in Slack shows: a link with its address, a person by the name."""
+    target, label = match[1], match[2] or ""
+    if target[:1] in "@#!":
+        return f"{target[0]}{label or target[1:]}"
+    return f"{label} <{target}>" if label and label != target else target
+
+
+def _untangled(text: str) -> str:
+    """Return what Facebook wrote as if each byte were a character."""
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _moment(value: object) -> datetime | None:
+    """Return a date, of seconds since 1970 or as ISO 8601 has it."""
+    try:
+        if isinstance(value, int | float) or str(value).replace(".", "", 1).isdigit():
+            seconds = float(str(value))
+            return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _LATEST else None
+        found = datetime.fromisoformat(str(value))
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+# As Markdown
+
+
+def _with_assistant(found: _Json, turns: Sequence[_Turn]) -> Enclosure:
+    """Return a conversation with an assistant."""
+    title = _text(found.get("title")) or _text(found.get("name"))
+    title = title or (turns[0].text.split("\n")[0][:80] if turns else "") or _UNTITLED
+    created = _moment(found.get("create_time") or found.get("created_at"))
+    updated = _moment(found.get("update_time") or found.get("updated_at"))
+    said = [f"**{turn.who}:** {_without_headings(turn.text)}" for turn in turns]
+    return _made(title, said, "\n\n", created, updated)
+
+
+def _by_days(title: str, turns: Sequence[_Turn]) -> Enclosure:
+    """Return a conversation of people: each message a line, under its day."""
+    lines, day = list[str](), ""
+    for turn in turns:
+        if turn.when and (today := f"{turn.when:%Y-%m-%d}") != day:
+            lines += ["", f"## {today}", ""]
+            day = today
+        time = f" ({turn.when:%H:%M})" if turn.when else ""
+        said = " ".join(_without_headings(turn.text).split("\n"))
+        lines.append(f"- {turn.who or 'Somebody'}{time}: {said}")
+    whens = [turn.when for turn in turns if turn.when]
+    made = (min(whens), max(whens)) if whens else (None, None)
+    return _made(title or _UNTITLED, lines, "\n", *made)
+
+
+def _made(
+    title: str, parts: Sequence[str], between: str, created: datetime | None,
+    updated: datetime | None,
+) -> Enclosure:  # fmt: skip
+    """Return a conversation as a file of Markdown."""
+    title = " ".join(title.split())
+    dates = {"created": created, "updated": updated}
+    head = [f"title: {json.dumps(title, ensure_ascii=False)}"]
+    head += [f"{name}: {date:%Y-%m-%dT%H:%M:%S%z}" for name, date in dates.items() if date]
+    text = "\n".join(["---", *head, "---", "", between.join(parts), ""])
+    data = text.encode("utf-8", "replace")
+    return Enclosure(name=f"{title}.md", data=data, media="markdown", created=created)
+
+
+def _without_headings(text: str) -> str:
+    """Return what somebody said, its headings in bold: they are none of the conversation."""
+    lines, fence = list[str](), ""
+    for line in text.split("\n"):
+        mark = line.lstrip()[:3]
+        if mark in {"```", "~~~"} and (not fence or mark == fence):
+            fence = "" if fence else mark
+        match = None if fence else _HEADING.fullmatch(line)
+        lines.append(f"**{match[1].rstrip('# ')}**" if match else line)
+    return "\n".join([*lines, *([fence] if fence else [])])

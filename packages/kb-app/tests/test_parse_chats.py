@@ -1,0 +1,168 @@
+"""Conversations that programs export: each is a document, as Markdown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import Caps, Skip, detect
+from kb_app._ingest.making.chats import NoChatError, chats_of
+from kb_app._ingest.making.parsing import judge_bytes
+from kb_app._media import parser_for
+from kb_core.documents import SourceFile
+
+
+def read(exported: object, name: str = "conversations.json") -> list[tuple[str, str]]:
+    data = json.dumps(exported).encode()
+    return [(each.name, each.data.decode()) for each in chats_of(data, name)]
+
+
+def judged(data: bytes, name: str) -> str:
+    kind = detect(name)
+    assert kind is not None
+    file = SourceFile(source_id="s", path=name, media=kind.media, code_lang=kind.code_lang)
+    found = judge_bytes(file, data, Caps())
+    return found.detail if isinstance(found, Skip) else found.media
+
+
+def node(role: str, text: str, parent: str | None) -> dict[str, object]:
+    content = {"content_type": "text", "parts": [text, {"asset_pointer": "file-1"}]}
+    return {
+        "message": {"author": {"role": role}, "create_time": 1714996900.5, "content": content},
+        "parent": parent,
+    }
+
+
+CHATGPT = [
+    {
+        "title": "Sourdough at 22 °C",
+        "create_time": 1714996800.0,
+        "update_time": 1714997000.0,
+        "mapping": {
+            "root": {"message": None, "parent": None},
+            "a": node("system", "You are helpful.", "root"),
+            "b": node("user", "How long does it rise?", "a"),
+            "c": node("assistant", "Two hours.", "b"),
+            "d": node("assistant", "## Rise\n\nFour hours.\n\n```\n# no heading\n```", "b"),
+        },
+        "current_node": "d",
+    },
+    {"title": "Empty", "mapping": {}, "current_node": None},
+]
+
+
+def test_a_conversation_with_an_assistant_is_the_branch_that_was_last() -> None:
+    (name, text), _ = read(CHATGPT)
+
+    assert name == "Sourdough at 22 °C.md"
+    assert text == (
+        '---\ntitle: "Sourdough at 22 °C"\ncreated: 2024-05-06T12:00:00+0000\n'
+        "updated: 2024-05-06T12:03:20+0000\n---\n\n"
+        "**You:** How long does it rise?\n\n"
+        "**Assistant:** **Rise**\n\nFour hours.\n\n```\n# no heading\n```\n"
+    )
+
+
+def test_an_attachment_that_was_read_into_a_conversation_is_part_of_it() -> None:
+    attached = [{"file_name": "plan.txt", "extracted_content": "We go at nine."}]
+    messages = [
+        {"sender": "human", "text": "What is in it?", "attachments": attached},
+        {"sender": "assistant", "content": [{"type": "text", "text": "A plan."}], "text": ""},
+    ]
+    told = {"name": "", "created_at": "2024-05-06T12:00:00.123Z", "chat_messages": messages}
+
+    ((name, text),) = read([told])
+
+    assert name == "What is in it?.md"
+    assert text.endswith(
+        "**You:** What is in it?\n\nplan.txt:\n\nWe go at nine.\n\n**Assistant:** A plan.\n"
+    )
+
+
+def test_messages_of_people_are_lines_under_their_days() -> None:
+    messages = [
+        {"id": 1, "type": "message", "date": "2024-05-06T12:30:00", "from": "Ann", "from_id": "u1",
+         "text": ["See ", {"type": "link", "text": "https://example.org"}, "\nsoon"]},
+        {"id": 2, "type": "message", "date": "2024-05-07T09:00:00", "from": "Bob", "text": "Yes."},
+        {"id": 3, "type": "service", "date": "2024-05-07T09:00:01", "actor": "Bob", "text": ""},
+    ]  # fmt: skip
+    lines = (
+        "\n## 2024-05-06\n\n- Ann (12:30): See https://example.org soon\n"
+        "\n## 2024-05-07\n\n- Bob (09:00): Yes.\n"
+    )
+
+    one = {"name": "Ann", "type": "personal_chat", "messages": messages}
+    whole = {"about": "…", "chats": {"about": "…", "list": [one, {"name": "Nobody"}]}}
+
+    for exported in (one, whole):
+        ((name, text),) = read(exported, "result.json")
+        assert name == "Ann.md"
+        assert text.endswith(lines)
+
+
+def test_a_day_of_a_channel_is_called_by_both() -> None:
+    messages = [
+        {"type": "message", "user": "U1", "user_profile": {"real_name": "Ann Lee"},
+         "ts": "1714996800.0001", "text": "<@U2|bob> see <https://example.org|here> &amp; there"},
+        {"type": "message", "user": "U2", "ts": "1714996860.0001", "text": "Done"},
+    ]  # fmt: skip
+
+    ((name, text),) = read(messages, "slack/general/2024-05-06.json")
+
+    assert name == "general 2024-05-06.md"
+    assert "- Ann Lee (12:00): @bob see here <https://example.org> & there\n" in text
+    assert "- U2 (12:01): Done\n" in text
+
+
+def test_words_that_were_written_byte_by_byte_are_read() -> None:
+    name, said = (word.encode().decode("latin-1") for word in ("Zoë", "später"))
+    messages = [
+        {"sender_name": name, "timestamp_ms": 1714996860000, "content": said},
+        {"sender_name": "Ann", "timestamp_ms": 1714996800000, "content": "Wann?"},
+    ]
+
+    ((called, text),) = read({"title": name, "messages": messages}, "message_1.json")
+
+    assert called == "Zoë.md"
+    assert text.endswith("- Ann (12:00): Wann?\n- Zoë (12:01): später\n")
+
+
+def test_what_is_called_so_and_is_no_export_stays_code() -> None:
+    assert judged(json.dumps(CHATGPT).encode(), "conversations.json") == "mail"
+    assert judged(b'{"result": [1, 2]}', "result.json") == "code"
+    assert judged(b'[{"day": 1}]', "2024-05-06.json") == "code"
+    assert judged(b'{"a": "' + b"x" * 2_000_000 + b'"}', "messages.json").startswith("1953 kB")
+
+
+def test_an_export_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
+    data = json.dumps(CHATGPT).encode()[:-40]
+    file = SourceFile(source_id="s", path="conversations.json", media="mail")
+
+    document = parser_for("mail")(FileContent(data), file)
+
+    assert [each.name for each in document.enclosures] == ["Sourdough at 22 °C.md"]
+    assert document.warnings[0].startswith("conversations are read as far as it is whole: ")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 200_000,
+        b'[{"mapping": {"a": 1, "b": {"message": {"author": []}}}, "current_node": ["b"]}]',
+        b'{"mapping": {"a": {"parent": "a"}}, "current_node": "a", "create_time": 1e300}',
+        b'{"chat_messages": [1, {"sender": 3, "text": null, "content": [{}], "attachments": 1}]}',
+        b'{"chats": {"list": [{"messages": [{"date": [], "from": {}, "text": [1, null]}]}]}}',
+        b'[{"type": "message", "ts": "1e999", "text": "x", "user_profile": 3}, {"ts": 1}]',
+        b'{"messages": [{"sender_name": "a", "timestamp_ms": 1e400, "content": "b"}]}',
+        b"\xff\xfe[]",
+        b"",
+    ],
+)
+def test_whatever_is_in_it_there_are_conversations_or_a_reason(data: bytes) -> None:
+    try:
+        found = list(chats_of(data, "conversations.json"))
+    except NoChatError:
+        return
+    assert all(each.data for each in found)
