@@ -65,8 +65,8 @@ def book(
     return packed.getvalue()
 
 
-def parse(data: bytes, **limits: int) -> ParsedDocument:
-    file = SourceFile(source_id="n", path="ice.epub", media="book", limits=ReadingLimits(**limits))
+def parse(data: bytes, name: str = "ice.epub", **limits: int) -> ParsedDocument:
+    file = SourceFile(source_id="n", path=name, media="book", limits=ReadingLimits(**limits))
     document = parser_for("book")(FileContent(data), file)
     text, end = document.text, 0
     for block in document.blocks:
@@ -191,3 +191,54 @@ def test_the_sample_is_read_by_its_spine() -> None:
 
     assert document.text.index("Erstes Kapitel") < document.text.index("Zweites Kapitel")
     assert (document.metadata.title, document.metadata.lang) == ("Zwei Kapitel", "de")
+
+
+FICTION = """<?xml version="1.0" encoding="{encoding}"?>
+<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0" xmlns:l="http://www.w3.org/1999/xlink">
+<description><title-info><author><first-name>Анна</first-name><last-name>Ли</last-name></author>
+<book-title>Морж</book-title><annotation><p>О море.</p></annotation><keywords>лёд, море</keywords>
+<date value="1921-05-06">1921</date><lang>ru</lang></title-info>
+<publish-info><publisher>Лёд</publisher></publish-info></description>
+<body><title><p>Морж</p></title><epigraph><p>Тихо.</p></epigraph>
+<section><title><p>Глава 1</p><p>Лёд</p></title>
+<p>Морж <emphasis>спит</emphasis>.<a l:href="#n1" type="note">1</a> Их 10<sup>6</sup>.</p>
+<subtitle>* * *</subtitle>
+<poem><stanza><v>Море,</v><v>лёд.</v></stanza></poem>
+<table><tr><td>лёд</td><td>2</td></tr></table></section></body>
+<body name="notes"><section id="n1"><title><p>1</p></title><p>Всегда.</p></section></body>
+<binary id="a.png" content-type="image/png">iVBORw0KGgo=</binary></FictionBook>"""
+"""A book of the kind that is one XML."""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "windows-1251"])
+def test_a_book_that_is_one_xml_is_read_by_sections(encoding: str) -> None:
+    data = FICTION.format(encoding=encoding).encode(encoding)
+
+    document = parse(data, "walrus.fb2")
+
+    assert [(b.kind, document.text[b.start : b.end], b.level) for b in document.blocks] == [
+        ("heading", "Морж", 1),
+        ("quote", "Тихо.", 0),
+        ("heading", "Глава 1 Лёд", 2),
+        ("paragraph", "Морж спит.[1] Их 10^6.", 0),
+        ("heading", "* * *", 3),
+        ("paragraph", "Море,\nлёд.", 0),
+        ("table", "лёд\t2", 0),
+        ("note", "[1] Всегда.", 0),
+    ]
+    told = document.metadata
+    assert (told.title, told.lang, told.tags) == ("Морж", "ru", ("лёд", "море"))
+    assert f"{told.created:%Y-%m-%d}" == "1921-05-06"
+    assert told.user == {"author": "Анна Ли", "description": "О море.", "publisher": "Лёд"}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as written:
+        written.writestr("walrus.fb2", data)
+    assert parse(packed.getvalue(), "walrus.fb2.zip").text == document.text
+
+
+def test_a_damaged_book_of_one_xml_is_refused_with_a_reason() -> None:
+    data = FICTION.format(encoding="utf-8").encode()
+
+    assert "no XML" in str(parse(data[:-40], "walrus.fb2").refused)
+    bomb = data.replace(b"<FictionBook", b'<!DOCTYPE a [<!ENTITY b "b">]><FictionBook', 1)
+    assert "document type" in str(parse(bomb, "walrus.fb2").refused)

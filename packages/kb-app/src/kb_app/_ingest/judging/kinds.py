@@ -75,7 +75,7 @@ _MEDIA = _table("""
     office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
     office: pps odt ott fodt odp otp fodp ods ots fods odg otg fodg rtf pages numbers
     mail: eml emlx msg mbox ics vcf enex
-    book: epub mobi azw3
+    book: epub fb2 fbz mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
     audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif srt vtt
     video: mp4 webm mkv mov avi m4v mpg mpeg wmv
@@ -295,6 +295,7 @@ def detect(path: str) -> Kind | None:
     stem, dot, extension = name.rpartition(".")
     if not dot or not stem:
         return None
+    extension = "fb2" if name.endswith(".fb2.zip") else extension
     is_named = extension not in _CODE or path[path.rfind("/") + 1].isupper()
     if is_named and (stem.endswith("dockerfile") or stem in {"containerfile", "makefile", ".env"}):
         return Kind(Media.CODE, _NAMES.get(stem, "dockerfile"))  # Dockerfile.dev, no makefile.py

@@ -1,4 +1,4 @@
-"""Electronic books: EPUB, in the order in which it is read.
+"""Electronic books: EPUB, in the order in which it is read, and FictionBook.
 
 A book is one document. Its chapters follow the spine, each under its headings; where a chapter
 opens without one, it gets the title that the table of contents gives it. The contents
@@ -19,6 +19,11 @@ from urllib.parse import unquote
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
+from kb_app._ingest.making.formats.fictionbook import (
+    is_fictionbook,
+    packed_book,
+    read_fictionbook,
+)
 from kb_app._ingest.making.markup import Element, Markup, read_markup, visible
 from kb_app._ingest.making.markup_text import Shown, show, text_of_html
 from kb_app._ingest.making.metadata import Hints, parse_date, text_metadata
@@ -29,7 +34,8 @@ from kb_core.text import nfc
 
 __all__ = ["BookParser"]
 
-_PARSER = "book-3"
+_PARSER = "book-4"
+_OTHER = "no EPUB or FictionBook; of other kinds of books, save one as such"
 _CONTAINER, _LOCKS = "META-INF/container.xml", "META-INF/encryption.xml"
 _OF_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 """Ways to lock that are for fonts alone."""
@@ -72,9 +78,13 @@ class _Book:
 
 
 def _read(data: bytes, file: SourceFile) -> ParsedDocument:
+    if is_fictionbook(data):
+        return _read_fiction(data, file)
     if not data.startswith(b"PK"):
-        raise Refused(SkipReason.UNSUPPORTED, "no EPUB; of other kinds of books, save one as that")
+        raise Refused(SkipReason.UNSUPPORTED, _OTHER)
     package = Package(data, file.limits)
+    if _CONTAINER not in package and (packed := packed_book(package)) is not None:
+        return _read_fiction(packed, file)
     book = _opened(package)
     titles = _titles(book)
     draft, warnings = Draft(), list[str]()
@@ -93,6 +103,32 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         metadata=_metadata(book, draft, file),
         blocks=tuple(draft.blocks),
         warnings=tuple(warnings),
+        parser_version=_PARSER,
+    )
+
+
+def _read_fiction(data: bytes, file: SourceFile) -> ParsedDocument:
+    """Return the document of a FictionBook."""
+    draft = Draft()
+    told = read_fictionbook(data, file.limits, draft)
+    hints = Hints(
+        path=file.path,
+        heading=told.title or draft.opening,
+        tags=tuple(told.tags),
+        body=draft.text[:_LOOKED_AT],
+    )
+    code = _LANGUAGE.match(told.language)
+    metadata, _ = text_metadata({"lang": code[0]} if code else {}, hints)
+    kept = {name: nfc(value)[:_VALUE_MAX] for name, value in told.kept.items()}
+    return ParsedDocument(
+        text=draft.text,
+        media=file.media,
+        metadata=replace(
+            metadata,
+            created=parse_date(told.date) or metadata.created,
+            user={**metadata.user, **kept},
+        ),
+        blocks=tuple(draft.blocks),
         parser_version=_PARSER,
     )
 
