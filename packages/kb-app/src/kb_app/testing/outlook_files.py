@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kb_app.testing.compound_files import Tree, compound
 
-__all__ = ["Values", "message_tree", "msg", "packed_rtf"]
+__all__ = ["Values", "message_tree", "msg", "packed_rtf", "tnef"]
 
 Values: TypeAlias = "Mapping[int, str | bytes | datetime | int | Tree]"
 """Properties by their numbers: texts, bytes, moments, numbers, and messages that are attached."""
@@ -91,3 +91,45 @@ def packed_rtf(text: bytes) -> bytes:
     for at in range(0, len(text), 8):
         made += b"\0" + text[at : at + 8]
     return struct.pack("<II4sI", len(made) + 12, len(text), b"LZFu", 0) + bytes(made)
+
+
+def tnef(
+    values: Mapping[int, str | bytes | int],
+    *,
+    attached: Sequence[tuple[str, bytes]] = (),
+    inner: Sequence[tuple[str, bytes]] = (),
+    named: Mapping[tuple[UUID, int], str] | None = None,
+) -> bytes:
+    """Return a message as it is packed into a mail; *inner* are messages that are packed, too."""
+    said = [_packed(number, value) for number, value in values.items()]
+    for (of, own), text in (named or {}).items():
+        content = f"{text}\0".encode("utf-16-le")
+        head = struct.pack("<HH", 0x001F, 0x8000) + of.bytes_le + struct.pack("<II", 0, own)
+        said.append(head + struct.pack("<I", 1) + _filled(content))
+    parts = [_attribute(1, 0x9003, struct.pack("<I", len(said)) + b"".join(said))]
+    for name, data in attached:
+        parts += [_attribute(2, 0x9002, bytes(14)), _attribute(2, 0x8010, f"{name}\0".encode())]
+        parts.append(_attribute(2, 0x800F, data))
+    for name, data in inner:
+        held = struct.pack("<HHI", 0x000D, 0x3701, 1) + _filled(bytes(16) + data)
+        told = struct.pack("<I", 2) + held + _packed(0x3001, name)
+        parts += [_attribute(2, 0x9002, bytes(14)), _attribute(2, 0x9005, told)]
+    return b"\x78\x9f\x3e\x22\x01\x00" + b"".join(parts)
+
+
+def _attribute(level: int, number: int, data: bytes) -> bytes:
+    total = struct.pack("<H", sum(data) & 0xFFFF)
+    return struct.pack("<BII", level, 0x60000 | number, len(data)) + data + total
+
+
+def _packed(number: int, value: str | bytes | int) -> bytes:
+    match value:
+        case int():
+            return struct.pack("<HHI", 0x0003, number, value)
+        case bytes():
+            return struct.pack("<HHI", 0x0102, number, 1) + _filled(value)
+    return struct.pack("<HHI", 0x001F, number, 1) + _filled(f"{value}\0".encode("utf-16-le"))
+
+
+def _filled(data: bytes) -> bytes:
+    return struct.pack("<I", len(data)) + data + bytes(-len(data) % 4)

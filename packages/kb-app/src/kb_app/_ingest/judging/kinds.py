@@ -74,7 +74,7 @@ _MEDIA = _table("""
     pdf: pdf
     office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
     office: pps odt ott fodt odp otp fodp ods ots fods odg otg fodg rtf pages numbers
-    mail: eml emlx msg mbox ics vcf enex
+    mail: eml emlx msg mbox ics vcf enex tnef
     book: epub fb2 fbz mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
     audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif srt vtt
@@ -214,6 +214,8 @@ _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of office programs of before 2007 begin, and messages of Outlook."""
 _OF_OUTLOOK = "__properties_version1.0".encode("utf-16-le")
 """The name of what such a message has, and no other file of that kind."""
+_PACKED_MESSAGE = b"\x78\x9f\x3e\x22"
+"""How a message of Outlook begins that is packed into a mail, as ``winmail.dat``."""
 _MAGIC = (
     (b"%PDF-", Media.PDF),
     (b"\x89PNG\r\n", Media.IMAGE),
@@ -320,7 +322,7 @@ def detect_from_bytes(head: bytes, path: str = "") -> Kind | None:
         return Kind(Media.IMAGE)
     if _HTML.match(head):
         return Kind(Media.HTML)
-    if _MAIL.match(head):
+    if _MAIL.match(head) or head.startswith(_PACKED_MESSAGE):
         return Kind(Media.MAIL)
     if (shebang := _SHEBANG.match(head)) is not None:
         program = shebang[1].decode("ascii", "replace").lower().rstrip("0123456789.")

@@ -34,6 +34,7 @@ from kb_app._ingest.making.mailboxes import ENVELOPE, is_mailbox, mails_of, mome
 from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.outlook.message import NoMessageError, read_message
+from kb_app._ingest.making.outlook.tnef import TNEF
 from kb_app._ingest.making.sealed_mail import (
     SEALED,
     is_encrypted,
@@ -75,7 +76,7 @@ class MailParser:
             return _cards(content, file)
         if is_export(file.path) or may_be_chat(file.path):
             return _export(data, file)
-        if data.startswith(COMPOUND):
+        if data.startswith((COMPOUND, TNEF)):
             return _of_outlook(data, file)
         if (envelope := ENVELOPE.match(data)) is not None:
             if is_mailbox(data, file.path):

@@ -22,6 +22,7 @@ from kb_app._ingest.making.outlook.properties import (
     decoded,
 )
 from kb_app._ingest.making.outlook.rtf import text_of_rtf, unpacked
+from kb_app._ingest.making.outlook.tnef import TNEF, message_of_tnef
 from kb_app._ingest.making.sealed_mail import SEALED, signed_content
 from kb_core.documents import Enclosure
 
@@ -69,11 +70,11 @@ class Message:
 
 
 def read_message(data: bytes) -> Message:
-    """Return the message in a compound file.
+    """Return the message in a compound file, or in what a mail has as ``winmail.dat``.
 
     Raise ``NoCompoundError`` where it is none, ``NoMessageError`` where no message is in it.
     """
-    root = read_compound(data)
+    root = read_compound(message_of_tnef(data) if data.startswith(TNEF) else data)
     if PROPERTIES not in root:
         raise NoMessageError("it is no message of Outlook")
     values = Values(root, "message")
