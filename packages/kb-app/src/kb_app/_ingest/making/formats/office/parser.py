@@ -23,6 +23,12 @@ from kb_app._ingest.making.formats.office.old_slides import SLIDES, read_old_sli
 from kb_app._ingest.making.formats.office.old_words import read_old_words
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.opendocument import FLAT, OpenDocument, flat
+from kb_app._ingest.making.formats.office.outlines import (
+    is_board,
+    is_outline,
+    read_board,
+    read_outline,
+)
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.rtf import BEGINS, Rtf
 from kb_app._ingest.making.formats.office.sheets import read_sheets
@@ -36,7 +42,7 @@ from kb_core.values import replace
 
 __all__ = ["OfficeParser"]
 
-_PARSER = "office-4"
+_PARSER = "office-5"
 _UNKNOWN = "no file of an office program that is read here"
 _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
@@ -73,6 +79,8 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         return _read_rtf(Rtf(data), file)
     if FLAT.match(data[:HEAD_BYTES]):
         return _read_opened(flat(data, file.limits), file)
+    if is_board(file.path) or is_outline(data):
+        return _read_outlined(data, file)
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
     package, draft = Package(data, file.limits), Draft()
@@ -83,6 +91,17 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     warnings = list(beside.warnings)
     files = list(embedded_files(package, parts.targets("aFChunk"), warnings))
     return _document(file, draft, beside._replace(files=files, warnings=warnings))
+
+
+def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument:
+    """Return the document of an outline, or of a board."""
+    draft, properties = Draft(), Properties({})
+    if is_outline(data):
+        properties, links = read_outline(data, file.limits, draft)
+    else:
+        links = read_board(data, draft)
+    draft.opening = ""  # a part of it is no title of the whole
+    return _document(file, draft, _Beside(properties, {}, links, ()))
 
 
 def _read_opened(opened: OpenDocument, file: SourceFile) -> ParsedDocument:
