@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Package, Refused
-from kb_app._ingest.making.formats.fictionbook import (
+from kb_app._ingest.making.fictionbook import (
     is_fictionbook,
     packed_book,
     read_fictionbook,
