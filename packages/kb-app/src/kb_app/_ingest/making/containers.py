@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from kb_core.documents import ReadingLimits
@@ -174,7 +174,7 @@ class _Tree(TreeBuilder):
 
 
 def _tree(blocks: Iterable[bytes], name: str) -> Element:
-    root = _parsed(blocks, name, _Tree(element_factory=_element))
+    root = _parsed(blocks, name, _Tree(element_factory=_elements()))
     assert isinstance(root, Element)  # noqa: S101 - a tree builder gives one, or there is an error
     return root
 
@@ -202,13 +202,30 @@ def local(tag: str) -> str:
     return tag[tag.rfind("}") + 1 :]
 
 
-def _element(tag: str, attributes: Mapping[str, str]) -> Element:
-    found: dict[str, str] = {}
-    for name, value in attributes.items():
+class _Names(dict[str, str]):
+    """Names as they are in trees, by those with a namespace; each is taken apart once a file."""
+
+    def __missing__(self, name: str) -> str:
         namespace, _, own = name.rpartition("}")
-        key = f"r:{own}" if namespace.endswith(_RELATIONS) else own
-        found.setdefault(key, value)  # the vocabulary's own attributes come before extensions
-    return Element(local(tag), found)
+        self[name] = short = f"r:{own}" if namespace.endswith(_RELATIONS) else own
+        return short
+
+
+def _elements() -> Callable[[str, Mapping[str, str]], Element]:
+    """Return what makes the elements of one tree."""
+    tags: dict[str, str] = {}
+    names = _Names()
+
+    def element(tag: str, attributes: Mapping[str, str]) -> Element:
+        called = tags.get(tag) or tags.setdefault(tag, local(tag))
+        if not attributes:
+            return Element(called)
+        found = {names[name]: value for name, value in attributes.items()}
+        if len(found) < len(attributes):  # the vocabulary's own come before those of extensions
+            found = {names[name]: value for name, value in [*attributes.items()][::-1]}
+        return Element(called, found)
+
+    return element
 
 
 def _key(name: str) -> str:

@@ -40,6 +40,7 @@ __all__ = ["read_words"]
 _UNSEEN = frozenset({
     *("del", "moveFrom", "delText"),  # what a reader does not see
     *("rPr", "sdtPr", "sectPr", "trPr", "tblPr", "tcPr", "tblGrid", "tabs"),  # what is no text
+    *("bookmarkStart", "bookmarkEnd", "proofErr", "lastRenderedPageBreak"),  # what holds nothing
     "rt",  # how a word is read, beside it
 })  # fmt: skip
 _WRITTEN = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
@@ -196,10 +197,11 @@ class _Reader:
                 self._walk_into(child, into)
 
     def _walk_run(self, run: Element, into: _Paragraph) -> None:
-        first, before = len(into.pieces), "".join(into.pieces[-1:])
+        pieces = into.pieces
+        first = len(pieces)
         self._walk(run, into)
-        if first < len(into.pieces) and _value(run.find("rPr/vertAlign")) == "superscript":
-            into.pieces[first] = raised(before, into.pieces[first])
+        if first < len(pieces) and _is_raised(run):
+            pieces[first] = raised(pieces[first - 1] if first else "", pieces[first])
 
     def _walk_into(self, child: Element, into: _Paragraph) -> None:
         match child.tag:
@@ -298,6 +300,12 @@ def _outline(element: Element | None) -> int:
     """Return a level of an outline, counted from 1; 0 for that of the text."""
     level = whole(_value(element), LEVELS, digits=_LONGEST_COUNT)
     return level + 1 if level < LEVELS else 0
+
+
+def _is_raised(run: Element) -> bool:
+    """Say whether a run stands above its line, as its format says, which comes first in it."""
+    said = run[0] if len(run) and run[0].tag == "rPr" else ()
+    return any(each.tag == "vertAlign" and _value(each) == "superscript" for each in said)
 
 
 def _take_format(element: Element, into: _Paragraph) -> None:
