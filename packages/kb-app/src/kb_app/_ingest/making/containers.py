@@ -21,7 +21,8 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 from kb_core.documents import ReadingLimits
 from kb_core.ingest import SkipReason
 
-__all__ = ["LOCKED", "Element", "Events", "Flat", "Package", "Refused", "local", "locked_out"]
+__all__ = ["LOCKED", "Element", "Events", "Flat", "Locals", "Package", "Refused", "local"]
+__all__ += ["locked_out"]
 
 LOCKED = "it is locked with a password"
 
@@ -202,8 +203,16 @@ def local(tag: str) -> str:
     return tag[tag.rfind("}") + 1 :]
 
 
+class Locals(dict[str, str]):
+    """Names of elements without their namespaces; each is taken apart once a file."""
+
+    def __missing__(self, tag: str) -> str:
+        self[tag] = name = local(tag)
+        return name
+
+
 class _Names(dict[str, str]):
-    """Names as they are in trees, by those with a namespace; each is taken apart once a file."""
+    """Names of attributes as they are in trees."""
 
     def __missing__(self, name: str) -> str:
         namespace, _, own = name.rpartition("}")
@@ -213,11 +222,10 @@ class _Names(dict[str, str]):
 
 def _elements() -> Callable[[str, Mapping[str, str]], Element]:
     """Return what makes the elements of one tree."""
-    tags: dict[str, str] = {}
-    names = _Names()
+    tags, names = Locals(), _Names()
 
     def element(tag: str, attributes: Mapping[str, str]) -> Element:
-        called = tags.get(tag) or tags.setdefault(tag, local(tag))
+        called = tags[tag]
         if not attributes:
             return Element(called)
         found = {names[name]: value for name, value in attributes.items()}

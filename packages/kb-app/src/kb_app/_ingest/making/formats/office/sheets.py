@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from kb_app._ingest.making.containers import Element, Events, Refused, local
+from kb_app._ingest.making.containers import Element, Events, Locals, Refused
 from kb_app._ingest.making.counting import whole
 from kb_app._ingest.making.formats.office.drawings import number, paragraphs
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid, Taller, cell_name
@@ -88,11 +88,12 @@ class _Strings(Events):
 
     def __init__(self, into: list[str]) -> None:
         self._into = into
+        self._names = Locals()
         self._pieces: list[str] = []
         self._is_text = self._is_phonetic = False
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002 - as all events
-        name = local(tag)
+        name = self._names[tag]
         if name == "t":
             self._is_text = not self._is_phonetic
         elif name == "rPh":
@@ -105,7 +106,7 @@ class _Strings(Events):
             self._pieces.append(text)
 
     def end(self, tag: str) -> None:
-        name = local(tag)
+        name = self._names[tag]
         if name == "t":
             self._is_text = False
         elif name == "rPh":
@@ -124,6 +125,7 @@ class _Sheet(Events):
         last_rows: Mapping[tuple[int, int], int],
     ) -> None:
         self._values = values
+        self._names = Locals()
         self._write = write
         self._last_rows = last_rows
         self._taller = Taller()
@@ -135,7 +137,7 @@ class _Sheet(Events):
         self._columns: dict[str, int] = {}
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        name = local(tag)
+        name = self._names[tag]
         if name == "c":
             self._begin_cell(attributes)
         elif name in {"v", "t"}:
@@ -155,7 +157,7 @@ class _Sheet(Events):
             self._pieces.append(text)
 
     def end(self, tag: str) -> None:
-        name = local(tag)
+        name = self._names[tag]
         if name in {"v", "t"}:
             self._is_value = False
         elif name == "c":
