@@ -23,7 +23,8 @@ from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.settings import Settings
 from kb_app._media import chunker_for
 from kb_app.testing.compound_files import compound
-from kb_app.testing.outlook_files import Values, message_tree, msg, packed_rtf
+from kb_app.testing.office_files import flat_odf
+from kb_app.testing.outlook_files import Values, message_tree, msg, packed_rtf, tnef
 from kb_app.testing.powerpoint_files import S, ppt, shape, table, text
 from kb_app.testing.word_files import P, doc_tree, row, summary
 from kb_core.documents import ChunkLimits, SourceFile
@@ -95,7 +96,43 @@ def _made() -> Mapping[str, bytes]:
         "a.msg": msg({0x0037: "Ice", 0x1009: rtf}, attached=attached),
         "a.doc": compound({**doc_tree(words, beside=beside), **summary({2: "Ice"})}),
         "a.ppt": ppt([slide, S()]),
+        "winmail.tnef": tnef({0x0037: "Ice", 0x1000: "Sea."}, attached=[("a.txt", b"ice")]),
+        "a.fodt": flat_odf("text", "<text:h>Ice</text:h><text:p>a<text:s/>b</text:p>"),
+        **{name: said.encode() for name, said in _WRITTEN.items()},
     }
+
+
+_WRITTEN = {
+    "conversations.json": (
+        '[{"title": "Ice", "create_time": 1714996800.5, "current_node": "b", "mapping": {"a": '
+        '{"parent": null}, "b": {"parent": "a", "message": {"author": {"role": "user"}, "content": '
+        '{"content_type": "text", "parts": ["Why?"]}}}}}, {"name": "Sea", "created_at": '
+        '"2024-05-06T12:00:00Z", "chat_messages": [{"sender": "human", "text": "# Why?"}]}]'
+    ),
+    "result.json": (
+        '{"name": "Ann", "messages": [{"date": "2024-05-06T12:00:00", "from": "Ann", '
+        '"from_id": "u1", "text": ["See ", {"text": "there"}]}]}'
+    ),
+    "a.fb2": (
+        '<?xml version="1.0"?><FictionBook><description><title-info><book-title>Ice</book-title>'
+        "<lang>en</lang></title-info></description><body><section><title><p>One</p></title><p>a"
+        '<a type="note">1</a></p><poem><stanza><v>b</v></stanza></poem></section></body>'
+        '<body name="notes"><section><title><p>1</p></title><p>c</p></section></body></FictionBook>'
+    ),
+    "a.opml": (
+        '<opml><head><title>Ice</title></head><body><outline text="a" _note="b"><outline text="c" '
+        'xmlUrl="https://a"/></outline></body></opml>'
+    ),
+    "a.canvas": (
+        '{"nodes": [{"id": "a", "type": "text", "text": "# One\\n\\n- b", "x": 1, "y": 2}, {"id": '
+        '"g", "type": "group", "label": "c", "x": 0, "y": 0, "width": 9, "height": 9}], '
+        '"edges": [{"fromNode": "a", "toNode": "g", "label": "d"}]}'
+    ),
+    "a.texi": "@settitle Ice\n@node One\n@chapter @code{One}\n@section Two\n",
+    "a.pod": "=head1 C<One> X<two>\n\nIce.\n\n=head2 L<a|b>\n",
+    "a.txt": '.TH ICE 7 2024-05-06\n.SH "THE NAME"\nice \\- sea\n.SS\nBelow\n',
+}
+"""Samples of what is text, but for the programs that read it."""
 
 
 _TOLD = (".xml", ".rels", ".xhtml", ".html", ".opf")
