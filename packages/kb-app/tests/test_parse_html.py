@@ -225,6 +225,33 @@ def test_of_a_book_on_one_page_every_chapter_is_read() -> None:
     assert "Another book" not in text
 
 
+def test_a_box_within_the_text_is_part_of_it_whatever_it_is_called() -> None:
+    menu = "".join(f"<a href='/{n}'>Another page, number {n}</a> " for n in range(12))
+    advert = "Buy our fish today, it is the best fish there ever was in this town."
+    page = parse(
+        f"<body><div class='sidebar'>{menu}</div><div class='section'><h1>Walrus</h1>"
+        f"<div class='para'>Lead. {PROSE}</div>"
+        "<div class='sidebar'><p>BASICS Ice is frozen water, which swims on the sea.</p></div>"
+        "<div class='sidebar'><p>MORE There is ice of many ages and colours there.</p></div>"
+        f"<div class='section'><h2>Ice</h2><div class='para'>{PROSE}</div><div class='para'>{PROSE}"
+        f"</div><div class='promo sidebar'><p>{advert}</p></div></div>"
+        "<aside class='footnote-list'><aside class='footnote'>[1] As everybody knows there."
+        f"</aside></aside></div><div class='sidebar'><p>{menu}</p></div></body>"
+    ).text
+
+    for said in ("Lead.", "BASICS Ice is", "MORE There is", "[1] As everybody"):
+        assert said in page
+    assert "Another page" not in page
+    assert advert not in page
+
+
+def test_a_title_has_no_sign_that_leads_to_itself() -> None:
+    headline = "<h1>License<a href='#license'>¶</a></h1>"
+    page = f"<title>License — Policy</title><article>{headline}<p>{PROSE}</p></article>"
+
+    assert parse(page).metadata.title == "License"
+
+
 def test_a_section_that_is_called_like_its_heading_is_no_menu() -> None:
     sections = "".join(
         f"<{tag}><h2 id=tags>{title}<a href='#{name}'>¶</a></h2><p>{PROSE}</p></{tag.split()[0]}>"

@@ -41,6 +41,10 @@ _NAMES = tags(
     "taboola tags teasers toc toolbar tooltip topbar trending widget widgets"
 )
 """What is beside the point is called so."""
+_BOXES, _OF_BOXES = tags("div aside"), tags("sidebar sidebars")
+_OF_NOTES = tags("footnote footnotes footnote-list")
+_FEW = 0.3
+"""What is links to this part is text."""
 _COMMENTS = tags("comment comments commentlist discussion disqus livefyre replies respond")
 _SMALL = tags(
     "author categories category counter credit credits date dateline details info meta posted "
@@ -88,6 +92,8 @@ class Reading:
     def __init__(self, page: Markup, kept: list[bool]) -> None:
         self.page = page
         self.kept = kept
+        self.boxes: set[int] = set()
+        """What looks like something beside the page, and is part of its text."""
         self.size: list[int] = []
         self.links: list[int] = []
         self.own: list[int] = []
@@ -156,9 +162,15 @@ class Reading:
         """Drop what is beside the point by its element, role or name, and talk about the page."""
         total = max(1, self.says(0))
         talk: list[Element] = []
+        last = dict[int, int]()
         for element in self.page.elements[1:]:
             number = element.number
             if not self.kept[number] or element.tag in {"html", "body", "main"}:
+                continue
+            before = last.get(element.parent, 0)
+            last[element.parent] = number if self.size[number] else before
+            if self._is_of_text(element, before):
+                self.boxes.add(number)
                 continue
             is_small = self.says(number) < MUCH * total
             is_foot = element.tag in _FEET and self.says(number) < total - _LEAST
@@ -169,6 +181,37 @@ class Reading:
         self.measure()
         self._drop_talk(talk, _ENOUGH_NAMED)
         self._drop_talk(self._answered(), _ENOUGH)
+
+    def _is_of_text(self, element: Element, before: int) -> bool:
+        """Say whether what may be beside a page is part of its text.
+
+        Such as a box between two paragraphs, which manuals call ``sidebar``, or its notes;
+        *before* is what stands before it and says something.
+        """
+        number = element.number
+        if self.size[number] < _LEAST or self.links[number] > _FEW * self.size[number]:
+            return False
+        if element.tag not in _BOXES or (names := names_of(element)) & _NAMES - _OF_BOXES:
+            return False
+        if element.tag == "aside" and names & _OF_NOTES:
+            return True
+        if not names & _OF_BOXES:
+            return False
+        after = self._next(element)
+        return before in self.boxes or any(
+            self.own[each] - self.own_links[each] >= _LEAST for each in (before, after)
+        )
+
+    def _next(self, element: Element) -> int:
+        """Return what stands behind an element, beside it, and says something; else 0."""
+        at, end = element.last, self.page.elements[element.parent].last
+        for _ in range(_NEXT):
+            if at >= end:
+                break
+            if self.size[at]:
+                return at
+            at = self.page.elements[at].last
+        return 0
 
     def _drop_named(
         self, element: Element, names: frozenset[str], talk: list[Element], *, is_small: bool

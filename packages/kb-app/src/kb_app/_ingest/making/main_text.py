@@ -196,6 +196,8 @@ class _Choice:
             return number < best.number and child.tag != "h1"
         if reading.links[number] > LINKY * reading.size[number]:
             return False
+        if number in reading.boxes:
+            return True
         name = like(best)
         if like(child) == name and (name[1] or child.tag == "article"):
             return self._good[number] > 0
@@ -213,7 +215,9 @@ class _Choice:
             return True
         if good >= max(_WORTH, _SAME * self._good[best.number]):
             return True
-        return child.tag in PARAGRAPHS and self._reading.says(number) > _LINE
+        reading = self._reading
+        own = reading.own[number] - reading.own_links[number]  # a paragraph by any other tag
+        return (child.tag in PARAGRAPHS and reading.says(number) > _LINE) or own > _LINE
 
 
 def _is_main(element: Element) -> bool:

@@ -35,12 +35,14 @@ from kb_core.values import replace
 
 __all__ = ["HtmlParser"]
 
-_PARSER = "html-6"
+_PARSER = "html-7"
 _HEAD = 4_096
 _CHARSET = re.compile(rb"<meta\b[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _MAILED = (".mht", ".mhtml")
 _PARTED = re.compile(r"\s+[-–—|·:»]\s+")
 """What stands in a title between a page and its site."""
+_TO_ITSELF = re.compile(r"\s*[¶🔗⚓∞]$|\s+[#§]$")
+"""What a headline ends with that leads to itself."""
 _TITLE_MAX, _VALUE_MAX, _FEW = 200, 1_000, 3
 _NAMED = {
     "description": ("description", "og:description", "twitter:description", "dc.description"),
@@ -131,7 +133,8 @@ def _places(shown: Shown) -> Iterator[Place]:
 
 def _metadata(page: Markup, source: str, main: Main, shown: Shown, file: SourceFile) -> Metadata:
     said = _said(page)
-    title = _title(said, shown, [page.text_of(each) for each in _headlines(page, main)])
+    headlines = [_TO_ITSELF.sub("", page.text_of(each)) for each in _headlines(page, main)]
+    title = _title(said, shown, headlines)
     metadata, _ = text_metadata({}, Hints(path=file.path, heading=title, body=shown.text))
     lang = metadata.lang
     if lang in {None, "und"} and shown.text.strip():
