@@ -245,6 +245,17 @@ def test_a_box_within_the_text_is_part_of_it_whatever_it_is_called() -> None:
     assert advert not in page
 
 
+@pytest.mark.parametrize("level", ["h1", "h2"])
+def test_notes_at_the_end_of_a_page_are_those_of_its_text(level: str) -> None:
+    page = parse(
+        f"<body><a href='/'>Home</a><div class='sect1'><{level}>Walrus</{level}>"
+        f"<p>{PROSE}</p><p>{PROSE}</p><p>{PROSE}</p></div><div class='footnotes'><hr>"
+        "<div class='footnote'><p>[3] It sleeps.</p></div></div><div id='end'>Home</div></body>"
+    ).text
+
+    assert page.endswith("[3] It sleeps.")
+
+
 def test_a_title_has_no_sign_that_leads_to_itself() -> None:
     headline = "<h1>License<a href='#license'>¶</a></h1>"
     page = f"<title>License — Policy</title><article>{headline}<p>{PROSE}</p></article>"

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from kb_app._ingest.making.markup import BLOCKS, HEADINGS, Element, Markup, tags, visible
 
-__all__ = ["LINKY", "MUCH", "PARAGRAPHS", "Reading", "like", "names_of"]
+__all__ = ["LINKY", "MUCH", "OF_NOTES", "PARAGRAPHS", "Reading", "like", "names_of"]
 
 PARAGRAPHS = tags("p li dd dt blockquote pre td th figcaption summary caption")
 """What holds prose itself, and no other prose."""
@@ -42,7 +42,7 @@ _NAMES = tags(
 )
 """What is beside the point is called so."""
 _BOXES, _OF_BOXES = tags("div aside"), tags("sidebar sidebars")
-_OF_NOTES = tags("footnote footnotes footnote-list")
+OF_NOTES = tags("footnote footnotes footnote-list")
 _FEW = 0.3
 """What is links to this part is text."""
 _COMMENTS = tags("comment comments commentlist discussion disqus livefyre replies respond")
@@ -193,7 +193,7 @@ class Reading:
             return False
         if element.tag not in _BOXES or (names := names_of(element)) & _NAMES - _OF_BOXES:
             return False
-        if element.tag == "aside" and names & _OF_NOTES:
+        if element.tag == "aside" and names & OF_NOTES:
             return True
         if not names & _OF_BOXES:
             return False

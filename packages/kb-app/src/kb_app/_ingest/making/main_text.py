@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kb_app._ingest.making.clutter import LINKY, MUCH, PARAGRAPHS, Reading, like, names_of
+from kb_app._ingest.making.clutter import LINKY, MUCH, OF_NOTES, PARAGRAPHS, Reading, like, names_of
 from kb_app._ingest.making.markup import HEADINGS, Element, Markup, tags, visible
 
 __all__ = ["Main", "main_text"]
@@ -175,7 +175,7 @@ class _Choice:
             parent = self._elements[at.parent]
             if self._reading.has_top(at) and at.tag != "article":
                 # What is outside of its headline is outside of it, but for other chapters.
-                roots += [each for each in self._children(parent) if self._is_chapter(each, at)]
+                roots += [each for each in self._children(parent) if self._goes_with(each, at)]
                 break
             roots += [each for each in self._children(parent) if self._belongs(each, at)]
             at = parent
@@ -196,15 +196,17 @@ class _Choice:
             return number < best.number and child.tag != "h1"
         if reading.links[number] > LINKY * reading.size[number]:
             return False
-        if number in reading.boxes:
+        if number in reading.boxes or names_of(child) & OF_NOTES:
             return True
         name = like(best)
         if like(child) == name and (name[1] or child.tag == "article"):
             return self._good[number] > 0
         return best.tag != "article" and self._says_as_much(child, best)
 
-    def _is_chapter(self, child: Element, best: Element) -> bool:
-        """Say whether a page is a book, of which both are chapters with a headline of their own."""
+    def _goes_with(self, child: Element, best: Element) -> bool:
+        """Say whether these are the notes of *best*, or both chapters with their own headlines."""
+        if names_of(child) & OF_NOTES:
+            return self._belongs(child, best)
         name = like(best)
         is_like = child is not best and like(child) == name and bool(name[1])
         return is_like and self._reading.has_top(child) and self._belongs(child, best)
