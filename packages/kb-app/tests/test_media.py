@@ -107,6 +107,15 @@ def test_a_fingerprint_is_that_of_the_versions_before(
     assert settings_hash(file, SETTINGS)[:16] == expected
 
 
+def test_what_may_be_conversations_is_read_again_with_code_too() -> None:
+    """A file of such a name that holds none is code."""
+    chats, mail = (
+        SourceFile(source_id="s", path=name, media="mail") for name in ("result.json", "a")
+    )
+
+    assert settings_hash(chats, SETTINGS) != settings_hash(mail, SETTINGS)
+
+
 def test_a_file_that_only_its_bytes_tell_is_read_again_when_there_is_a_parser(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

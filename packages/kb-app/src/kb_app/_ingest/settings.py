@@ -338,7 +338,9 @@ def _suffix_of(file: SourceFile) -> str:
 
 
 def _extra_of(file: SourceFile) -> str:
-    """Return what is installed of what only some files of a medium need, as this one does."""
+    """Return what only some files of a medium need or may turn out to be, as this one does."""
+    if file.media == Media.MAIL and _suffix_of(file) == "json":  # no conversation: it is code
+        return parser_for(Media.CODE, "json").version
     extra = medium_of(file.media).extra_of.get(_suffix_of(file))
     return extra.version if extra is not None else ""
 
