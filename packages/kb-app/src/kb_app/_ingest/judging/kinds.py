@@ -299,17 +299,13 @@ def detect(path: str) -> Kind | None:
     if not dot or not stem:
         return None
     extension = "fb2" if name.endswith(".fb2.zip") else extension
-    is_named = extension not in _CODE or path[path.rfind("/") + 1].isupper()
+    written = path[path.rfind("/") + 1 :]
+    is_named = extension not in _CODE or written[0].isupper()
     if is_named and (stem.endswith("dockerfile") or stem in {"containerfile", "makefile", ".env"}):
         return Kind(Media.CODE, _NAMES.get(stem, "dockerfile"))  # Dockerfile.dev, no makefile.py
-    if (
-        extension in _TONGUES
-        and stem in _READ
-        and path[path.rfind("/") + 1 :].startswith(stem.upper())
-    ):
-        return Kind(Media.TEXT)  # README.ru, in Russian
-    if extension == "json" and CHATS.search(name):
-        return Kind(Media.MAIL)
+    is_tongue = extension in _TONGUES and stem in _READ and written.startswith(stem.upper())
+    if is_tongue or (extension == "json" and CHATS.search(name)):
+        return Kind(Media.TEXT if is_tongue else Media.MAIL)  # README.ru, in Russian
     if extension in _CODE:
         return Kind(Media.CODE, _CODE[extension])
     return Kind(Media(_MEDIA[extension])) if extension in _MEDIA else None
