@@ -263,7 +263,7 @@ def test_no_byte_of_what_is_forgotten_is_in_a_copy(kebab: KebabHere) -> None:
     kebab.run("ingest-stdin", "--title", MARK, given=SAID)
     kebab.write("secret.md", f"# Secret\n\n{SAID}")
     kebab.ingest()
-    kebab.run("ask", "--session", "roses", f"where does the {MARK} lie?", code=1)
+    kebab.run("ask", "--session", "roses", f"where does the {MARK} lie?")
     kebab.run("export", "--safety")
     kebab.run("ingest-stdin", "--title", MARK, given=f"{SAID}Indeed.\n")
     kebab.run("export", "--safety")
