@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
 from kb_app._ingest.judging.kinds import CHATS
+from kb_app._ingest.making.counting import objects_in, text_of
 from kb_core.documents import Enclosure
 
 __all__ = ["NoChatError", "chats_of", "is_chat", "may_be_chat"]
@@ -91,12 +92,12 @@ def _objects(text: str) -> Iterator[_Json]:
     """Yield what a file holds: the members of its list one by one, or the whole."""
     decode, at = json.JSONDecoder().raw_decode, _skipped(text, 0)
     if text[at : at + 1] != "[":
-        yield from _objects_in([json.loads(text)])
+        yield from objects_in([json.loads(text)])
         return
     at = _skipped(text, at + 1)
     while text[at : at + 1] != "]":
         found, at = decode(text, at)
-        yield from _objects_in([found])
+        yield from objects_in([found])
         at = _skipped(text, at)
         if text[at : at + 1] == ",":
             at = _skipped(text, at + 1)
@@ -112,13 +113,6 @@ def _skipped(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _objects_in(found: object) -> Iterator[_Json]:
-    """Yield the objects of a list."""
-    for each in found if isinstance(found, list) else ():
-        if isinstance(each, dict):
-            yield each
-
-
 def _conversations(found: _Json) -> Iterator[Enclosure]:
     """Yield the conversations of an object: one, or all that somebody had."""
     if isinstance(found.get("mapping"), dict):
@@ -126,15 +120,15 @@ def _conversations(found: _Json) -> Iterator[Enclosure]:
     elif isinstance(found.get("chat_messages"), list):
         yield _with_assistant(found, _of_claude(found))
     elif isinstance(found.get("messages"), list):
-        turns = [turn for each in _objects_in(found["messages"]) for turn in _of_people(each)]
+        turns = [turn for each in objects_in(found["messages"]) for turn in _of_people(each)]
         turns.sort(key=lambda turn: turn.when or datetime.min.replace(tzinfo=UTC))
-        title = _text(found.get("name")) or _untangled(_text(found.get("title")))
+        title = text_of(found.get("name")) or _untangled(text_of(found.get("title")))
         if turns:
             yield _by_days(title, turns)
     else:
         for key in ("chats", "left_chats"):
             held = found.get(key)
-            for each in _objects_in(held.get("list") if isinstance(held, dict) else None):
+            for each in objects_in(held.get("list") if isinstance(held, dict) else None):
                 if isinstance(each.get("messages"), list):
                     yield from _conversations(each)
 
@@ -163,23 +157,23 @@ def _of_node(message: _Json) -> Iterator[_Turn]:
         return
     parts = content.get("parts")
     said = [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
-    text = "\n\n".join(said) or _text(content.get("text"))
-    who = _YOU.get(_text(author.get("role")), "")
+    text = "\n\n".join(said) or text_of(content.get("text"))
+    who = _YOU.get(text_of(author.get("role")), "")
     if who and text.strip() and content.get("content_type") != "thoughts":
         yield _Turn(who, text.strip(), _moment(message.get("create_time")))
 
 
 def _of_claude(found: _Json) -> list[_Turn]:
     turns = []
-    for each in _objects_in(found["chat_messages"]):
-        parts = [_text(part.get("text")) for part in _objects_in(each.get("content"))
+    for each in objects_in(found["chat_messages"]):
+        parts = [text_of(part.get("text")) for part in objects_in(each.get("content"))
                  if part.get("type") == "text"]  # fmt: skip
-        said = ["\n\n".join(filter(None, parts)) or _text(each.get("text"))]
-        for held in _objects_in(each.get("attachments")):
-            content = _text(held.get("extracted_content"))
-            said += [f"{_text(held.get('file_name'))}:\n\n{content}"] if content else []
+        said = ["\n\n".join(filter(None, parts)) or text_of(each.get("text"))]
+        for held in objects_in(each.get("attachments")):
+            content = text_of(held.get("extracted_content"))
+            said += [f"{text_of(held.get('file_name'))}:\n\n{content}"] if content else []
         text = "\n\n".join(part.strip() for part in said if part.strip())
-        who = _YOU.get(_text(each.get("sender")), "")
+        who = _YOU.get(text_of(each.get("sender")), "")
         if who and text:
             turns.append(_Turn(who, text, _moment(each.get("created_at"))))
     return turns
@@ -190,11 +184,14 @@ def _of_people(each: _Json) -> Iterator[_Turn]:
     if isinstance(each.get("sender_name"), str):
         when = each.get("timestamp_ms")
         moment = _moment(when / 1000) if isinstance(when, int | float) else None
-        who, text = _untangled(_text(each["sender_name"])), _untangled(_text(each.get("content")))
+        who, text = (
+            _untangled(text_of(each["sender_name"])),
+            _untangled(text_of(each.get("content"))),
+        )
     else:
-        who = _text(each.get("from")) or _text(each.get("actor"))
+        who = text_of(each.get("from")) or text_of(each.get("actor"))
         moment, text = _moment(each.get("date")), _of_parts(each.get("text"))
-        text = text or _text(each.get("file_name"))
+        text = text or text_of(each.get("file_name"))
     if text.strip():
         yield _Turn(who, text.strip(), moment)
 
@@ -210,8 +207,8 @@ def _of_slack(each: _Json) -> Iterator[_Turn]:
     profile = each.get("user_profile")
     told = profile if isinstance(profile, dict) else {}
     names = (told.get("real_name"), told.get("display_name"), each.get("username"))
-    who = next(filter(None, map(_text, names)), _text(each.get("user")))
-    text = _SLACK.sub(_shown, _text(each.get("text")))
+    who = next(filter(None, map(text_of, names)), text_of(each.get("user")))
+    text = _SLACK.sub(_shown, text_of(each.get("text")))
     for sign, shown in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         text = text.replace(sign, shown)
     if text.strip():
@@ -234,10 +231,6 @@ def _untangled(text: str) -> str:
         return text
 
 
-def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
-
-
 def _moment(value: object) -> datetime | None:
     """Return a date, of seconds since 1970 or as ISO 8601 has it."""
     try:
@@ -255,7 +248,7 @@ def _moment(value: object) -> datetime | None:
 
 def _with_assistant(found: _Json, turns: Sequence[_Turn]) -> Enclosure:
     """Return a conversation with an assistant."""
-    title = _text(found.get("title")) or _text(found.get("name"))
+    title = text_of(found.get("title")) or text_of(found.get("name"))
     title = title or (turns[0].text.split("\n")[0][:80] if turns else "") or _UNTITLED
     created = _moment(found.get("create_time") or found.get("created_at"))
     updated = _moment(found.get("update_time") or found.get("updated_at"))

@@ -1,8 +1,13 @@
-"""How lists count: ``3``, ``c``, ``C``, ``iii`` and ``III``; and numbers that a file says."""
+"""How lists count: ``3``, ``c``, ``C``, ``iii`` and ``III``; and values that a file says.
+
+A file may say anything where a number, a text or a list should be.
+"""
 
 from __future__ import annotations
 
-__all__ = ["counted", "whole"]
+from collections.abc import Iterator, Mapping
+
+__all__ = ["counted", "objects_in", "text_of", "whole"]
 
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
           (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -31,3 +36,15 @@ def _roman(number: int) -> str:
 def whole(said: str, usual: int, *, digits: int = 6) -> int:
     """Return the number that is *said*, in so many *digits* at most, else what is *usual*."""
     return int(said) if said.isdecimal() and len(said) <= digits else usual
+
+
+def text_of(value: object) -> str:
+    """Return a text of JSON without blanks around it; of anything else nothing."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def objects_in(value: object) -> Iterator[Mapping[str, object]]:
+    """Yield the objects of a list of JSON; of anything else none."""
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, dict):
+            yield each

@@ -16,7 +16,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 __all__ = ["BULLET", "CELL_GAP", "ENDS", "Box", "Glyphs", "Line", "Placed", "Run"]
-__all__ += ["RAISED", "SMALL", "hull", "is_wide", "lines_of", "raised", "reads_on"]
+__all__ += ["RAISED", "SMALL", "hull", "is_wide", "lines_of", "power_or_mark", "reads_on"]
 
 CELL_GAP = 1.2
 """From this many sizes of type on, what lies between two words is the border of a cell."""
@@ -226,12 +226,12 @@ def _with_raised(glyphs: Glyphs, word: str, start: int) -> str:
         end = at + sum(1 for _ in same)
         said = word[at:end]
         if is_high:
-            said = raised(out, said, word[end : end + 1])
+            said = power_or_mark(out, said, word[end : end + 1])
         out, at = out + said, end
     return out
 
 
-def raised(before: str, said: str, after: str = "") -> str:
+def power_or_mark(before: str, said: str, after: str = "") -> str:
     """Return what stands raised between *before* and *after*: a power, or the mark of a note.
 
     ``10^6`` is not 106, nor ``tide[1]`` a word. A note itself begins with its mark.

@@ -21,7 +21,7 @@ from kb_app._ingest.making.glyphs import (
     Line,
     hull,
     is_wide,
-    raised,
+    power_or_mark,
     reads_on,
 )
 from kb_app._ingest.making.grids import placed_in_columns
@@ -116,8 +116,8 @@ def _with_mark(left: Line, right: Line, between: str) -> tuple[Line, Line, str]:
     if high.size >= SMALL * low.size or high.box.y0 - low.box.y0 <= RAISED * low.size:
         return left, right, between
     if high is right:
-        return left, replace(right, text=raised(left.text, right.text)), between
-    mark = raised("", left.text, right.text[:1])
+        return left, replace(right, text=power_or_mark(left.text, right.text)), between
+    mark = power_or_mark("", left.text, right.text[:1])
     return replace(left, text=mark.rstrip()), right, " " if mark != left.text else between
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb_app._ingest.making.blocks import Lines, Region
+from kb_app._ingest.making.blocks import Lines, Region, indent_of
 from kb_core.directives import DIRECTIVE, describes, name_of, shows_code
 
 __all__ = ["find_headings", "is_restructured"]
@@ -69,7 +69,7 @@ class _Reader:
 
     def read(self, number: int) -> Iterator[tuple[Region, str]]:
         line = self._lines.texts[number]
-        indent = _indent(line)
+        indent = indent_of(line)
         if number < self._taken or 0 <= self._shown < indent:
             return
         self._shown = -1
@@ -107,10 +107,6 @@ class _Reader:
             self._taken = end
             if len(self._described) < _DEEPEST:
                 self._described.append(indent)
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _title(lines: Lines, number: int, previous_end: int) -> tuple[bool, str] | None:
@@ -162,7 +158,7 @@ def _signatures_end(lines: Lines, number: int, indent: int) -> int:
     while (
         end < min(len(lines), number + _MOST_SIGNATURES)
         and not lines.is_blank(end)
-        and _indent(lines.texts[end]) > indent
+        and indent_of(lines.texts[end]) > indent
         and not DIRECTIVE.fullmatch(lines.texts[end])
     ):
         end += 1
@@ -172,7 +168,7 @@ def _signatures_end(lines: Lines, number: int, indent: int) -> int:
 def _has_body(lines: Lines, end: int, indent: int) -> bool:
     while end < len(lines) and lines.is_blank(end):
         end += 1
-    return end < len(lines) and _indent(lines.texts[end]) > indent
+    return end < len(lines) and indent_of(lines.texts[end]) > indent
 
 
 def _plain(title: str) -> str:

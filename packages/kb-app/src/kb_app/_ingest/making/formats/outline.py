@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kb_app._ingest.making.blocks import Lines, Region, paragraphs
+from kb_app._ingest.making.blocks import Lines, Region, indent_of, paragraphs
 from kb_app._ingest.making.grammars import CLOSERS, HEADERS, POD, QUOTES, Header
 from kb_app._ingest.making.metadata import code_metadata
 from kb_core.documents import ParsedDocument, SourceFile
@@ -63,7 +63,7 @@ def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Regio
             continue
         sort, called = _called(match, header)
         if header.holders and sort != "test":
-            called = _within(around, header, sort, called, _margin(lines.texts[line]))
+            called = _within(around, header, sort, called, indent_of(lines.texts[line]))
         if header.has_clauses and called == symbol:
             continue
         start = _lead(lines, header, blocks, at, line)
@@ -82,10 +82,6 @@ def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
     return sort, _clean(groups.get("name") or "", sort) or sort
 
 
-def _margin(text: str) -> int:
-    return len(text) - len(text.lstrip())
-
-
 def _within(
     around: list[tuple[int, str]], header: Header, kind: str, name: str, margin: int
 ) -> str:
@@ -101,7 +97,7 @@ def _within(
 
 def _lead(lines: Lines, header: Header, blocks: Mapping[int, int], first: int, line: int) -> int:
     """Return where the unit begins that *line* heads: with the comments right before it."""
-    margin = lines.texts[line][: _margin(lines.texts[line])]
+    margin = lines.texts[line][: indent_of(lines.texts[line])]
     if line - 2 in blocks and lines.is_blank(line - 1) and _is_pod(lines.texts[blocks[line - 2]]):
         line -= 1
     while line > first:
@@ -197,7 +193,7 @@ _LONG_KEY = 30
 def _keys_within(lines: Lines, header: Header, unit: Region) -> Iterator[Region]:
     """Yield a key, and apart those right within it where it is long."""
     inner = range(unit.first + 1, unit.end)
-    margins = (_margin(lines.texts[line]) for line in inner if not lines.is_blank(line))
+    margins = (indent_of(lines.texts[line]) for line in inner if not lines.is_blank(line))
     margin = next((margin for margin in margins if margin), 0)
     if unit.symbol is None or len(inner) < _LONG_KEY or not margin:
         yield unit
@@ -206,7 +202,7 @@ def _keys_within(lines: Lines, header: Header, unit: Region) -> Iterator[Region]
     for line in inner:
         text = lines.texts[line]
         match = header.line.match(text[margin:], 0, _LONGEST_LINE) if len(text) > margin else None
-        if match is None or _margin(text) != margin or not match["name"]:
+        if match is None or indent_of(text) != margin or not match["name"]:
             continue
         start = max(at, _lead(lines, header, {}, at + 1, line))
         if start == unit.first + 1:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeVar
 
-from kb_app._ingest.making.blocks import Draft
+from kb_app._ingest.making.blocks import Draft, indent_of
 from kb_core.documents import Link
 
 __all__ = ["ASIDE", "LEVELS", "SLACK", "SOFT_HYPHEN", "Item", "Table", "aligned", "heading_level"]
@@ -51,7 +51,7 @@ class Item:
 def numbered(item: Item, label: str) -> None:
     """Put the number of a paragraph before it."""
     if label and item.text.strip():
-        blank = len(item.text) - len(item.text.lstrip())
+        blank = indent_of(item.text)
         item.text = f"{label} {item.text[blank:]}"
         moved = len(label) + 1 - blank
         item.links = [(max(0, at + moved), text, target) for at, text, target in item.links]
@@ -97,7 +97,7 @@ def write_items(draft: Draft, items: Iterable[Item], margins: Iterable[str]) -> 
         start = draft.add(item.kind, item.text, item.level, goes_on=goes_on)
         if start is not None:
             before = item.kind
-            indent = len(item.text) - len(item.text.lstrip())
+            indent = indent_of(item.text)
             links += [
                 Link("markdown", target, text, start + max(0, at - indent))
                 for at, text, target in item.links

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Element, Flat, Refused
+from kb_app._ingest.making.counting import objects_in, text_of
 from kb_app._ingest.making.formats.office.items import Item, write_items
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_core.documents import Link, ReadingLimits
@@ -80,7 +81,7 @@ def read_board(data: bytes, draft: Draft) -> Sequence[Link]:
     except ValueError as error:
         raise Refused(SkipReason.UNREADABLE, f"it is no board: {error}") from error
     board = board if isinstance(board, dict) else {}
-    cards = [each for each in _objects(board.get("nodes")) if isinstance(each.get("id"), str)]
+    cards = [each for each in objects_in(board.get("nodes")) if isinstance(each.get("id"), str)]
     groups = [each for each in cards if each.get("type") == "group"]
     placed: dict[int, list[_Card]] = {number: [] for number in range(-1, len(groups))}
     for card in sorted(cards, key=_place):
@@ -88,17 +89,11 @@ def read_board(data: bytes, draft: Draft) -> Sequence[Link]:
             placed[_group_of(card, groups)].append(card)
     items = [item for card in placed[-1] for item in _of_card(card)]
     for number in sorted(range(len(groups)), key=lambda at: _place(groups[at])):
-        label = _line(_text(groups[number].get("label")))
+        label = _line(text_of(groups[number].get("label")))
         items += [Item("heading", label, 1)] if label else []
         items += [item for card in placed[number] for item in _of_card(card)]
     items += _arrows(board, cards)
     return write_items(draft, items, ())
-
-
-def _objects(found: object) -> Iterator[_Card]:
-    for each in found if isinstance(found, list) else ():
-        if isinstance(each, dict):
-            yield each
 
 
 def _place(card: _Card) -> tuple[float, float]:
@@ -123,11 +118,11 @@ def _group_of(card: _Card, groups: Sequence[_Card]) -> int:
 
 def _of_card(card: _Card) -> Iterator[Item]:
     """Yield what a card says: its text, which is Markdown, or what it shows."""
-    if shown := _text(card.get("file")) or _text(card.get("url")):
+    if shown := text_of(card.get("file")) or text_of(card.get("url")):
         target = shown if "://" in shown else ""
-        part = _text(card.get("subpath"))
+        part = text_of(card.get("subpath"))
         yield Item("paragraph", f"{shown}{part}", links=[(0, shown, target)] if target else [])
-    for paragraph in _BLANK_LINES.split(_text(card.get("text"))):
+    for paragraph in _BLANK_LINES.split(text_of(card.get("text"))):
         for line in paragraph.split("\n") if _ITEM.match(paragraph) else [paragraph]:
             match = _HEADING.match(line)
             if match is not None:
@@ -138,22 +133,18 @@ def _of_card(card: _Card) -> Iterator[Item]:
 
 def _arrows(board: Mapping[str, object], cards: Sequence[_Card]) -> Iterator[Item]:
     """Yield the arrows that say something, each with the first lines of what it joins."""
-    called = {_text(card.get("id")): _called(card) for card in cards}
-    for each in _objects(board.get("edges")):
-        label = _line(_text(each.get("label")))
-        ends = [called.get(_text(each.get(end)), "") for end in ("fromNode", "toNode")]
+    called = {text_of(card.get("id")): _called(card) for card in cards}
+    for each in objects_in(board.get("edges")):
+        label = _line(text_of(each.get("label")))
+        ends = [called.get(text_of(each.get(end)), "") for end in ("fromNode", "toNode")]
         if label and all(ends):
             yield Item("list_item", f"{ends[0]} – {label} → {ends[1]}", 1)
 
 
 def _called(card: _Card) -> str:
     said = (card.get("label"), card.get("text"), card.get("file"), card.get("url"))
-    text = next(filter(None, map(_text, said)), "")
+    text = next(filter(None, map(text_of, said)), "")
     return _line(text.split("\n")[0].lstrip("#"))[:_LABEL]
-
-
-def _text(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 def _line(text: str) -> str:

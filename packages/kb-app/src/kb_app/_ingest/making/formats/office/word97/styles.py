@@ -71,7 +71,8 @@ def _based(told: list[_Told | None], number: int) -> Style:
     """Return a style with what it has from those that it is based on."""
     level: int | None = None
     list_number: int | None = None
-    list_level = told[number].list_level if told[number] else None  # type: ignore[union-attr]
+    first = told[number]
+    list_level = first.list_level if first else None
     for _ in range(_DEEPEST):
         style = told[number] if number < len(told) else None
         if style is None:
