@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
@@ -54,6 +55,11 @@ async def found(client: Client, query: str) -> list[str]:
     return [hit["doc_path"] for hit in body["hits"]]
 
 
+async def told(client: Client, query: str) -> str:
+    result = await client.call_tool("search", {"query": query})
+    return "\n".join(part.text for part in result.content if part.type == "text")
+
+
 async def test_a_server_of_a_workspace_answers_from_the_current_folder_and_follows_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +76,20 @@ async def test_a_server_of_a_workspace_answers_from_the_current_folder_and_follo
     assert "search" in tools
     assert paths == ["new.md"]
     assert sorted(path.name for path in home.iterdir()) == [".cache", "one", "two"]
+
+
+async def test_a_server_embeds_what_words_did_not_find_while_nobody_asks(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KEBAB_EMBEDDING_MODEL")
+    for number in range(18):
+        (home / "one" / f"{number}.md").write_text(f"The otter has {number} stones.\n", "utf-8")
+    async with started(home / "one", "--workspace", "--format", "text") as client:
+        while "chunks embedded" in (said := await told(client, "otter")):
+            assert "more while nobody asks" in said
+            await anyio.sleep(1.1)  # nobody asks
+
+    assert "by words and meaning" in said
 
 
 async def test_a_workspace_can_be_named_and_a_missing_one_is_told(home: Path) -> None:

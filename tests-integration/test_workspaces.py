@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import pytest
 from click.testing import CliRunner, Result
 
+from kb_app import _meanwhile
 from kb_app._data_dir import DataDir
 from kb_app._ingest.quiet import is_sealed
 from kb_app._wiring import parts_of
@@ -579,6 +580,71 @@ def test_whatever_asks_by_meaning_has_what_words_find_embedded(
     (vectors,) = meaning._snapshot().control.vectors.values()
     assert 8 <= vectors.rows <= 24
     meaning.close()
+
+
+@pytest.mark.parametrize("most", [5_000, 30])
+def test_who_stays_embeds_the_others_while_nobody_asks(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 0.02)
+    settings = replace(meaning._config.workspaces, embed_passages=most)
+    meaning._config = replace(meaning._config, workspaces=settings)
+    data = DataDir(meaning._config.storage.data_dir)
+
+    meaning.stay()
+    first = meaning.search(SearchQuery(text="otter"))
+    begun = meaning._meanwhile
+    assert begun is not None
+    while begun.goes_on:
+        time.sleep(0.01)
+    again = meaning.search(SearchQuery(text="otter"))
+    rows = [files.rows for files in meaning._snapshot().control.vectors.values()]
+    meaning.close()
+
+    assert first.degraded[0].endswith("the first that words find (more while nobody asks)")
+    assert rows == [min(most, 42)]
+    assert [text.split(" (")[1] for text in again.degraded] == (
+        [f"'kebab embed --in {meaning._place.folders[0]}' does the rest)"] if most < 42 else []
+    )
+    assert is_sealed(data)
+
+
+def test_what_the_newest_question_found_is_embedded_before_the_rest(meaning: Workspace) -> None:
+    meaning.stay()
+    meaning._wish([1, 2])
+    meaning._wish([3, 1])
+    assert [*meaning._wished] == [3, 1, 2]
+    meaning.close()
+
+
+def test_a_turn_ends_when_somebody_asks_and_the_next_waits_until_it_is_quiet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 0.02)
+    turns: list[float] = []
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(stop: threading.Event) -> bool:
+        turns.append(time.monotonic())
+        begun.set()
+        if len(turns) == 1:
+            assert stop.wait(60)
+            return True
+        ended.set()
+        return False
+
+    beside = _meanwhile.Meanwhile(work)
+    beside.begin()
+    assert begun.wait(60)
+    beside.asked()
+    asked_at = time.monotonic()
+    assert ended.wait(60)
+    beside.end()
+    beside.begin()  # nothing: it has ended
+
+    assert len(turns) == 2
+    assert turns[1] >= asked_at + 0.02
+    assert not beside.goes_on
 
 
 def test_a_search_by_words_embeds_nothing(meaning: Workspace) -> None:

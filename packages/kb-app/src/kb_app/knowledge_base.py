@@ -81,6 +81,12 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
         return is_working()
 
+    def stay(self) -> None:
+        """Say that this process stays when a call has ended, and others will come.
+
+        What is worth doing meanwhile may be done then; a knowledge base has nothing to do.
+        """
+
     def preferences(self) -> Preferences:
         """Return what an interface needs of the configuration; reads nothing."""
         from kb_app.preferences import preferences_of

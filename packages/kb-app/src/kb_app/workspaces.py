@@ -7,7 +7,8 @@ answered from that source, narrowed to the folder.
 
 Words come first: a run computes no embeddings. Passages get theirs as they are found: a
 search by meaning embeds the best that its words find, and leaves the rest to later ones, or
-to ``embed``. Nothing goes on after a call has returned.
+to ``embed``. Nothing goes on after a call has returned, unless the process said that it
+stays: then the others are embedded while nobody asks, what questions found before the rest.
 
 **Invariant:** nothing is written below the folder, and nothing of it comes into the person's
 knowledge base. The cache can be deleted at any time, and is made anew where it is damaged; one
@@ -22,6 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,6 +31,7 @@ from kb_app import _queries, paths
 from kb_app._caches import Home, cached_folders, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app._folders import check_size, real_folder, source_of
+from kb_app._meanwhile import Meanwhile
 from kb_app._media import has_phases, phases_off
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
@@ -74,6 +77,9 @@ _BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
 where there is nothing yet."""
 _EMBEDDED_AT_ONCE = 16
 """Passages that one search embeds, the best that its words find: about a second."""
+_WISHED = 64
+"""Passages that words find for a question and that are embedded before others meanwhile."""
+_MOST_WISHED = 1024
 _OF_ORIGIN = 8
 """Passages of a document that are embedded when others like it are looked for."""
 _LATE = {"ocr": ("picture or scan", "pictures or scans"), "transcribe": ("recording", "recordings")}
@@ -193,6 +199,17 @@ class Workspace(KnowledgeBase):
         self._looked_at = float("-inf")
         self._remark = ""
         self._reads_late = False
+        self._meanwhile: Meanwhile | None = None
+        self._wished: dict[int, None] = {}
+
+    def stay(self) -> None:
+        if self._meanwhile is None and self._config.workspaces.embed_passages:
+            self._meanwhile = Meanwhile(self._embed_rest)
+
+    def close(self) -> None:
+        if self._meanwhile is not None:
+            self._meanwhile.end()
+        super().close()
 
     def preferences(self) -> Preferences:
         token = DataDir(self._place.data_dir).token  # of the person, and not of a cache
@@ -324,10 +341,12 @@ class Workspace(KnowledgeBase):
     def _told(self, response: SearchResponse) -> SearchResponse:
         """Name the command that embeds the rest, and what the answer is of."""
         command = f"'kebab embed --in {_quoted(self._place)}'"
+        goes_on = self._meanwhile is not None and self._meanwhile.goes_on
+        rest = "more while nobody asks" if goes_on else f"{command} does the rest"
         degraded = tuple(
             text.replace("'kebab embed'", command)
             if "'kebab embed'" in text
-            else f"{text}, the first that words find ({command} does the rest)"
+            else f"{text}, the first that words find ({rest})"
             if text.endswith("chunks embedded")
             else text
             for text in response.degraded
@@ -367,6 +386,8 @@ class Workspace(KnowledgeBase):
             self._reads_late, self._looked_at = True, float("-inf")
 
     def _refresh(self) -> None:
+        if self._meanwhile is not None:
+            self._meanwhile.asked()
         with self._turn:
             if time.monotonic() - self._looked_at < _FRESH_SECS:
                 return
@@ -435,7 +456,7 @@ class Workspace(KnowledgeBase):
 
     def _make_anew(self) -> None:
         self._hear(f"the cache of {self._place.told} is damaged, and is made anew")
-        self.close()
+        super().close()
         with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
             writer.reset("data-only", dry_run=False)
         self._read(_LONG_SECS, is_first=True)
@@ -465,12 +486,15 @@ class Workspace(KnowledgeBase):
         for query in asked:
             words = replace(query, mode=SearchMode.LEXICAL, rerank=False, trace=False)
             with suppress(KbError):  # whatever is wrong with it, its search says
-                best = engine.ranking(words).rows[: max(1, _EMBEDDED_AT_ONCE // len(asked))]
-                keys += [row.chunk_key for row in best]
+                best = [row.chunk_key for row in engine.ranking(words).rows[:_WISHED]]
+                keys += best[: max(1, _EMBEDDED_AT_ONCE // len(asked))]
+                self._wish(best)
         done = snapshot.with_vector(keys, model.key)
         missing = [key for key in dict.fromkeys(keys) if key not in done]
         if missing:
             self._embed(missing, snapshot.control.sequence)
+        if self._meanwhile is not None and self._room(snapshot, model.key) > 0:
+            self._meanwhile.begin()
 
     def _embed(self, keys: Sequence[int], sequence: int) -> None:
         from kb_app._ingest.run import embed_these
@@ -479,6 +503,37 @@ class Workspace(KnowledgeBase):
         with self._turn, suppress(KbError, OSError):
             embed_these(self._config, self._parts, keys, sequence)
             self._looked_at = time.monotonic()
+
+    def _embed_rest(self, stop: threading.Event) -> bool:
+        """Embed some of what has no vector, until *stop*; say whether any is left.
+
+        What questions found comes first, the newest question's before those of others.
+        """
+        from kb_app._ingest.run import embed_some
+
+        model, _ = self._parts.model_or_absence()
+        with self._turn:
+            if model is None or stop.is_set():
+                return model is not None
+            snapshot = super()._snapshot()  # nothing is looked at for this
+            room, sequence = self._room(snapshot, model.key), snapshot.control.sequence
+            wished = list(self._wished)
+            left = embed_some(self._config, self._parts, wished, room, sequence, stop)
+            self._looked_at = time.monotonic()
+            if not stop.is_set():
+                self._wished = {key: None for key in self._wished if key not in wished}
+            return left
+
+    def _room(self, snapshot: IndexSnapshot, model_key: str) -> int:
+        """Return how many passages more may be embedded unasked."""
+        files = snapshot.control.vectors.get(model_key)
+        return self._config.workspaces.embed_passages - (files.rows if files else 0)
+
+    def _wish(self, keys: Sequence[int]) -> None:
+        """Have these embedded before others meanwhile, and before what was wished earlier."""
+        if self._meanwhile is not None:
+            wished = dict.fromkeys(keys) | self._wished
+            self._wished = dict(islice(wished.items(), _MOST_WISHED))
 
 
 _BY_MEANING = {SearchMode.HYBRID, SearchMode.VECTOR}

@@ -66,6 +66,8 @@ class Roots:
         if folders == self._named:
             return
         over = over_folders(self._kb, folders) if folders else None
+        if over is not None:
+            over.stay()
         self.close()
         self._named, self._over = folders, over
 

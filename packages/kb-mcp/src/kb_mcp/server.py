@@ -251,6 +251,7 @@ def serve(  # noqa: PLR0913 - the options of a command
     if http is None and (allow_writing or allow_remote):
         name = "--allow-writing" if allow_writing else "--allow-remote"
         raise InvalidInput(f"{name} is for a server with --http", details={"field": name})
+    kb.stay()
     with following(kb, is_wanted=watch):
         if http is not None:
             _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote), named)

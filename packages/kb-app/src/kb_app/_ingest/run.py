@@ -10,13 +10,14 @@ report, whatever ended it.
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_app._costly import sweep
 from kb_app._data_dir import DataDir
@@ -41,9 +42,13 @@ from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
 from kb_core.ports import Clock
 from kb_core.values import replace
 
+if TYPE_CHECKING:
+    from kb_app._write import WriteSession
+
 __all__ = [
     "embed",
     "embed_if_wanted",
+    "embed_some",
     "embed_these",
     "ingest",
     "look",
@@ -53,6 +58,11 @@ __all__ = [
     "recorded",
     "sweep_assets",
 ]
+
+_AT_A_TIME = 8
+"""Passages that are embedded between two looks at whether somebody asks: a third of a second."""
+_TURN_SECS = 1.5
+"""How long another process that wants to write waits for what is embedded meanwhile."""
 
 
 def ingest(
@@ -126,17 +136,55 @@ def embed_these(config: Config, parts: Parts, keys: Sequence[int], sequence: int
 
     A seal is renewed where nobody has written since the state *sequence*.
     """
-    model, data = parts.model(), DataDir(config.storage.data_dir)
+    model = parts.model()
     if model is None:
         return
-    was_sealed, embedder = is_sealed(data), parts.embedder()
-    with parts.session() as session:
-        is_same = session.control.sequence == sequence
+    embedder = parts.embedder()
+    with _sealing(config, parts, model.key, sequence) as session:
         pending = session.store.missing_passages(model.key, len(keys), keys)
         embed_batch(session, embedder, model.key, pending)
-        missing = session.store.count_missing(model.key)
+
+
+def embed_some(
+    config: Config, parts: Parts, keys: Sequence[int], most: int, sequence: int, stop: Event
+) -> bool:
+    """Embed passages without a vector for a turn, or until *stop*: those of *keys* come first.
+
+    At most *most*. Return whether some are left, and may be embedded. A seal is renewed as by
+    ``embed_these``.
+    """
+    model = parts.model()
+    if model is None or most <= 0:
+        return False
+    embedder, begun, wanted = parts.embedder(), time.monotonic(), list(keys)
+    with _sealing(config, parts, model.key, sequence) as session:
+        store = session.store
+        while most > 0 and not stop.is_set() and time.monotonic() - begun < _TURN_SECS:
+            size, only = min(_AT_A_TIME, most), wanted or None
+            pending = store.missing_passages(model.key, size, only)
+            if only:
+                wanted = wanted[len(wanted) if len(pending) < size else 0 :]
+            elif not pending:
+                break
+            if pending:
+                embed_batch(session, embedder, model.key, pending)
+            most -= len(pending)
+        return most > 0 and store.count_missing(model.key) > 0
+
+
+@contextmanager
+def _sealing(
+    config: Config, parts: Parts, model_key: str, sequence: int
+) -> Generator[WriteSession]:
+    """Open a session for vectors alone, and renew the seal if nothing but them is new."""
+    data = DataDir(config.storage.data_dir)
+    was_sealed = is_sealed(data)
+    with parts.session() as session:
+        is_same = session.control.sequence == sequence
+        yield session
+        missing = session.store.count_missing(model_key)
     if was_sealed and is_same:
-        seal(data, {model.key: missing})
+        seal(data, {model_key: missing})
 
 
 def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:

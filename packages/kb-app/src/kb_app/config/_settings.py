@@ -202,6 +202,12 @@ class Workspaces:
     keep_days: int = setting(
         30, "Caches of folders that are not used for so long are deleted.", low=1, high=36_500
     )
+    embed_passages: int = setting(
+        5_000,
+        "So many passages a server of a folder embeds by itself, while nobody asks; 0 for none.",
+        low=0,
+        high=10_000_000,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
