@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kb_app import KnowledgeBase
+from kb_app.shown import NO_ANSWER
 from kb_core import wire
 from kb_core.ids import text_hash
 from kb_core.media import SearchMode
@@ -245,6 +246,53 @@ async def test_what_all_of_several_answers_are_without_is_said_once_and_their_re
     assert text.count("degraded: no vectors") == 1
     assert re.search(r"^… \d+ more: ask one alone$", text, re.MULTILINE)
     assert len(text) < 1500
+
+
+async def test_below_each_of_several_answers_stand_places_that_it_does_not_show() -> None:
+    parts = "\n\n".join(
+        f"## Part {n}\n\nOtters dig dens, {n}. {'And more. ' * 60}" for n in range(9)
+    )
+    kb = knowledge_base(
+        document("a.md", f"# Notes\n\n{parts}\n"),
+        document(
+            "b/den.py", "class Den:\n    def dig(self, otters):\n        return otters, 'dens'\n"
+        ),
+    )
+
+    text = await told(kb, "search", {"queries": ["otters dig dens", "parts"], "mode": "lexical"})
+
+    first, second = text.split("# 2. ")
+    (also,) = re.findall(r"^also: (.*)$", first, re.MULTILINE)
+    shown = set(re.findall(r"^(?:a\.md)?:(\d+)", first, re.MULTILINE))
+    places = re.findall(r"(\S+?):(\d+)-?\d* (Part \d|dig|Den)", also)
+    assert len(places) == 2
+    assert places[0][0] == "b/den.py" or "b/den.py" in first.split("also:")[0]
+    assert shown.isdisjoint(line for path, line, _ in places if path == "a.md")
+    assert second
+
+
+async def test_that_nothing_seems_to_answer_one_of_several_stands_under_its_head() -> None:
+    """Below its passages it would read as a line of them."""
+    kb = knowledge_base(document("a.md", "# Otters\n\nOtters dig dens at the weir.\n"))
+    response = wire.search_response(
+        kb.search(in_passages(SearchQuery(text="otters weir", mode=SearchMode.LEXICAL)))
+    )
+    doubtful = {**response, "confidence": 0.01}
+    results = [{"query": {"query": "q"}, "response": doubtful, "error": None}] * 2
+
+    lines = bulk_text({"results": results}).text.split("\n")
+
+    assert lines[1] == NO_ANSWER
+
+
+async def test_grouped_code_has_so_many_results_for_each_query() -> None:
+    files = [document(f"m{n}.py", f"def dig_{n}(otter):\n    return {n}\n") for n in range(8)]
+    files += [document(f"s{n}.py", f"def swim_{n}(seal):\n    return {n}\n") for n in range(8)]
+    asked = {"queries": ["dig otter", "swim seal"], "group": True, "max_tokens": 1000}
+
+    text = await told(knowledge_base(*files), "codebase_search", {**asked, "maxResults": 3})
+
+    assert [len(re.findall(rf"^{name}\d\.py:", text, re.MULTILINE)) for name in "ms"] == [3, 3]
 
 
 async def test_a_passage_without_a_word_of_the_query_is_told_by_its_first_lines() -> None:

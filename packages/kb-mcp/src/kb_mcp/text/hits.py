@@ -44,6 +44,11 @@ _LISTED = 5
 """Passages that are a line each below those whose lines tell."""
 _BY = {"hybrid": "words and meaning", "lexical": "words", "vector": "meaning"}
 _ALSO = "also:"
+_NAMED, _NAMES = 2, 140
+"""Places that are named below each of several answers, and what they take: a reader who needs
+one more passage knows which, and does not ask again. Those of other files go first."""
+_LEAST = 400
+"""Characters of each of several answers that go before names."""
 _TOLD, _TOLD_EACH = 7, 5
 """Passages whose lines compete for them, of an answer and of each of several questions: lines of
 later ones take more room than they are worth. Of 36 questions about two folders of code and one
@@ -94,6 +99,8 @@ class _View:
     """How many of the others are a line each then."""
     over: str = _OVER
     """What is said of hits that have no room, if anything."""
+    named: int = 0
+    """How many of those that are not shown are named in one line, where there is room."""
     look_up: LookUp | None = None
     """What finds the values of constants, where they are told."""
 
@@ -117,10 +124,11 @@ def search_text(
 def _search(response: _Json, view: _View, *, is_alone: bool) -> Told:
     hits = response["hits"]
     first = [_found(hits, hits[0]["rank"] if hits else 1)] if is_alone or not hits else []
-    missing = _missing(response)
-    if not is_alone:  # who wants more of one of several queries asks it alone
-        response, missing = {**response, "next_cursor": None}, _unknown(response)
-    return _answer([*first, *missing], hits, _remarks(response), view)
+    if is_alone:
+        return _answer([*first, *_missing(response)], hits, _remarks(response), view)
+    # Who wants more of one of several queries asks it alone.
+    remarks = _remarks({**response, "next_cursor": None})
+    return _answer([*first, *_unknown(response), *remarks], hits, (), view)
 
 
 def codebase_text(
@@ -221,18 +229,21 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
     for at, (query, answer) in enumerate(answers, start=1):
         head = numbered_head(at, query)
         share = left // (len(answers) - at + 1) - weight(head) - 2
+        enough = _EACH
         if not is_whole:
-            share = min(share, _EACH)
+            enough = min(_EACH, max(_LEAST, share - _NAMES))
+            share = min(share, _EACH + _NAMES)
         part = "" if "hits" in answer else f"failed: {_error(answer)}"
         if not part and share > 0:
             own = _View(
                 tokens=share // CHARS_PER_TOKEN,
                 given=_Both(view.given, shown),
                 about=None if is_whole else query,
-                enough=_EACH,
+                enough=enough,
                 told=_TOLD_EACH,
                 listed=0,
                 over="",
+                named=_NAMED,
                 look_up=view.look_up,
             )
             told = _search({**answer, **dict.fromkeys(_SHARED, ())}, own, is_alone=False)
@@ -342,10 +353,35 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
     blocks = [line for block in _blocks(page, laid.shown) for line in block]
     also = [_ALSO, *(f"{INDENT}{line}" for line in laid.briefs)] if laid.briefs else []
     said = tuple(line for piece in laid.shown for line in piece.said())
+    spent = sum(weight(line) + 1 for line in (*first, *blocks, *also, *laid.over, *tail))
+    names = _names(page, hits, laid.shown, view.tokens * CHARS_PER_TOKEN - spent, view.named)
+    also += [f"{_ALSO} {', '.join(names)}"] if names else []
     text = "\n".join([*first, *blocks, *also, *laid.over, *tail])
     is_all = not (also or laid.over or any(piece.is_cut for piece in laid.shown))
     left = max(0.0, 1 - weight(text) / (view.tokens * CHARS_PER_TOKEN)) if is_all else 0.0
-    return Told(text, said, laid.rest, left)
+    return Told(text, said, laid.rest - len(names), left)
+
+
+def _names(
+    page: Page, hits: Sequence[_Json], shown: Sequence[Piece], room: int, most: int
+) -> list[str]:
+    """Return the places of the best passages that are not shown, each file or unit once."""
+    told, files = {_unit(piece) for piece in shown}, {piece.file for piece in shown}
+    names: list[str] = []
+    room -= weight(_ALSO)
+    others = [piece for piece in map(Piece.of, hits) if not page.is_weak(piece)]
+    for piece in sorted(others, key=lambda one: one.file in files):
+        if len(names) == most:
+            break
+        if (unit := _unit(piece)) not in told and (cost := weight(page.place(piece)) + 2) <= room:
+            told.add(unit)
+            names.append(page.place(piece))
+            room -= cost
+    return names
+
+
+def _unit(piece: Piece) -> tuple[object, ...]:
+    return *piece.file, *piece.hits[0]["heading_path"], piece.hits[0]["section_label"]
 
 
 def _whole(page: Page, hits: Sequence[_Json], room: int, view: _View) -> _Laid:

@@ -36,6 +36,8 @@ _Json: TypeAlias = Mapping[str, Any]
 
 LABEL = 90
 """Characters of a heading or of symbols in a head."""
+_NAME = 40
+"""Characters of a heading or a symbol where several places are one line."""
 _SHORT_ID = 8
 _BETWEEN = 2
 """Characters at most between two passages of one place, such as a page, that go on."""
@@ -218,6 +220,16 @@ class Page:
         if piece.is_cut or piece.is_late:
             marks[_cut(piece)] = None
         return joined(f"{path}{_place(piece)}{of}", _label(piece, is_whole=is_whole), *marks)
+
+    def place(self, piece: Piece) -> str:
+        """Return where a passage stands and what it is called, as one of several in a line."""
+        hit = piece.hits[0]
+        if hit["media"] == Media.CODE.value:
+            name = (hit["section_label"] or "").rpartition(".")[2]
+        else:
+            name = next(reversed(hit["heading_path"]), "")
+        source = f" (source {short(hit['source_id'])})" if hit["doc_path"] in self.ambiguous else ""
+        return f"{named(hit['doc_path'])}{_place(piece)}{source} {short(name, _NAME)}".rstrip()
 
     def is_weak(self, piece: Piece) -> bool:
         """Say whether a passage is far below the best."""

@@ -55,13 +55,16 @@ def _codebase_search(call: Call) -> Answer:
 def _with_enough(arguments: Arguments) -> Arguments:
     """Return a code search that has results for each of its queries, where they are apart.
 
-    The usual number is for all of them, and those that come last would have none.
+    As text ``maxResults`` is what each may have then: the answer ends with its tokens.
     """
-    queries = arguments.get("queries")
-    is_open = arguments.get("group") is True and arguments.get("maxResults") is None
-    if not is_open or not isinstance(queries, list):
+    queries, most = arguments.get("queries"), arguments.get("maxResults")
+    if arguments.get("group") is not True or not isinstance(queries, list):
         return arguments
-    return {**arguments, "maxResults": min(_MOST, max(_USUAL, _EACH * len(queries)))}
+    if most is None:
+        return {**arguments, "maxResults": min(_MOST, max(_USUAL, _EACH * len(queries)))}
+    is_number = isinstance(most, int) and not isinstance(most, bool) and 1 <= most <= _MOST
+    # What is wrong is said by the search.
+    return {**arguments, "maxResults": min(_MOST, most * len(queries))} if is_number else arguments
 
 
 def _tell_codebase_search(call: Call) -> str:
