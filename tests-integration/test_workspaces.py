@@ -29,6 +29,7 @@ from kb_cli._context import CliContext
 from kb_cli.main import cli
 from kb_core.answers import AskQuery
 from kb_core.errors import InvalidInput, KbError, ReadonlyMode
+from kb_core.media import SearchMode
 from kb_core.search import SearchQuery
 from kb_core.testing.fakes import HashEmbedder
 from kb_store import WriterLock
@@ -609,6 +610,25 @@ def test_who_stays_embeds_the_others_while_nobody_asks(
     assert is_sealed(data)
 
 
+def test_who_stays_says_once_how_many_pictures_wait(
+    meaning: Workspace, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_app.workspaces._FRESH_SECS", 0.0)
+    query = SearchQuery(text="otter", mode=SearchMode.LEXICAL)
+    picture_of("Walrus receipt", home.folder / "a.png")
+    meaning.stay()
+
+    told = [meaning.search(query).warnings for _ in range(2)]
+    picture_of("Narwhal receipt", home.folder / "b.png")
+    told += [meaning.search(query).warnings for _ in range(2)]
+    meaning.close()
+
+    assert [text.split(" wait")[0] for said in told for text in said] == [
+        "1 picture or scan",
+        "2 pictures or scans",
+    ]
+
+
 def test_what_the_newest_question_found_is_embedded_before_the_rest(meaning: Workspace) -> None:
     meaning.stay()
     meaning._wish([1, 2])
@@ -648,8 +668,6 @@ def test_a_turn_ends_when_somebody_asks_and_the_next_waits_until_it_is_quiet(
 
 
 def test_a_search_by_words_embeds_nothing(meaning: Workspace) -> None:
-    from kb_core.media import SearchMode
-
     meaning.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL))
     stats = meaning.stats()
     meaning.close()

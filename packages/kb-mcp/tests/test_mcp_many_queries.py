@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from kb_app import Config, KnowledgeBase
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
-from kb_core.errors import KbError
+from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
 from kb_core.search import AggregatedResponse, Outcome, SearchFilters, SearchQuery, SearchResponse
 from kb_mcp._tool import Form
@@ -349,6 +349,21 @@ def test_every_question_has_its_first_quotation_before_one_has_its_second(
         *(["question"] if len(shown) < len(asked) else []),
         *(["passage"] if further else []),
     }
+
+
+def test_what_all_answers_warn_of_is_said_once() -> None:
+    waits, weak = "3 pictures wait", "weak evidence: confidence 0.40"
+    warned = [("a", [weak, waits]), ("b", [waits, weak]), ("c", [weak, "old", waits])]
+    answers = [(name, {**_quoting(0, [3], None), "warnings": said}) for name, said in warned]
+
+    failed = wire.error(InvalidInput("no such mode"))
+    lines = answers_text([*answers, ("d", failed)]).split("\n")
+
+    assert lines[-1] == "warning: 3 pictures wait"
+    assert [line for line in lines[:-1] if line.startswith("warning: ")] == [
+        *[f"warning: {weak}"] * 3,
+        "warning: old",
+    ]
 
 
 @given(lines=st.lists(st.integers(1, 90), min_size=1, max_size=12), budget=st.integers(100, 2500))

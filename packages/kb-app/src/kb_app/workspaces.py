@@ -201,6 +201,8 @@ class Workspace(KnowledgeBase):
         self._reads_late = False
         self._meanwhile: Meanwhile | None = None
         self._wished: dict[int, None] = {}
+        self._has_told: list[str] = []
+        """How many files wait, as it was said last."""
 
     def stay(self) -> None:
         if self._meanwhile is None and self._config.workspaces.embed_passages:
@@ -355,11 +357,12 @@ class Workspace(KnowledgeBase):
         return replace(response, degraded=degraded, warnings=remarks)
 
     def _waiting(self, command: str) -> str:
-        """Say how many files are not read yet, and what reads them."""
+        """Say how many files are not read yet, and what reads them; a process that stays, once."""
         counts = self._late_rows(super()._snapshot())
         told = [f"{n:,} {_LATE[phase][n > 1]}" for phase, n in counts.items() if n]
-        if not told:
+        if not told or (self._meanwhile is not None and told == self._has_told):
             return ""
+        self._has_told = told
         wait, them = ("waits", "it") if sum(counts.values()) == 1 else ("wait", "them")
         return f"{' and '.join(told)} {wait}: a filter by medium reads {them}, or {command}"
 

@@ -39,6 +39,8 @@ _NEXT = {
 }
 _BRIEFLY = {"no_chunks": "no answer: nothing found", "score_gate": "no sure answer; nearest:"}
 """What several say of a refusal that many of them may have."""
+_OF_ONE = "weak evidence"
+"""How a warning begins that is of one answer, even if another has the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,12 @@ def answers_text(
 ) -> str:
     """Return answers, or errors, each under its question, as many as the budget holds.
 
-    Every question has its first quotation before one has its second.
+    Every question has its first quotation before one has its second. What all answers warn of
+    is said once, at the end.
     """
+    warnings = [answer.get("warnings", ()) for _, answer in answers if "code" not in answer]
+    every = set.intersection(*map(set, warnings)) if len(warnings) > 1 else set[str]()
+    common = sorted(said for said in every if not said.startswith(_OF_ONE))
     parts = []
     for at, (question, answer) in enumerate(answers, start=1):
         head = [numbered_head(at, question)]
@@ -93,12 +99,14 @@ def answers_text(
         head += _asked(answer)
         if reason := answer["refusal_reason"]:
             head.append(_BRIEFLY.get(reason) or f"no answer: {refusal_text(reason)}")
-        parts.append(_part(answer, head, question, _EACH, look_up))
-    counts = _fitting(parts, max_tokens or BUDGET)
+        own = [said for said in answer.get("warnings", ()) if said not in common]
+        parts.append(_part({**answer, "warnings": own}, head, question, _EACH, look_up))
+    last = list(_warned(common))
+    counts = _fitting(parts, (max_tokens or BUDGET) - _cost(last))
     told = ["\n".join(part.lines(n)) for part, n in zip(parts, counts, strict=False)]
     further = sum(len(part.quoted) - n for part, n in zip(parts, counts, strict=False))
     told += _left_out([(len(parts) - len(counts), "question"), (further, "passage")])
-    return "\n".join(told)
+    return "\n".join([*told, *last])
 
 
 def _left_out(numbers: Iterable[tuple[int, str]]) -> list[str]:
@@ -137,8 +145,12 @@ def _part(
     written = answer["model"]["provider"] != "extractive"
     quoted = [list(_quoted(one, question, of_code, look_up)) for one in answer["citations"]]
     tail = [f"session: {answer['conversation_id']}"] if "turn_index" in answer else []
-    tail += [f"warning: {short(one, 300)}" for one in answer.get("warnings", ())]
+    tail += _warned(answer.get("warnings", ()))
     return _Part([*head, *(indented(answer["answer"]) if written else ())], quoted, tail)
+
+
+def _warned(said: Iterable[str]) -> Iterator[str]:
+    return (f"warning: {short(one, 300)}" for one in said)
 
 
 def _asked(answer: _Json) -> list[str]:

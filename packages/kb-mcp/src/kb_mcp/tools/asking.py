@@ -114,7 +114,7 @@ ASK = Tool(
     tell=_tell_ask,
     brief=(
         "The sentences of the person's files that answer questions of fact (when, who, how many), "
-        "or a refusal. The cheapest: begin with it. For more, or for code: search."
+        "or a refusal. For what a sentence does not say, or code: search."
     ),
     also=SEVERAL,
     shown={"path_glob": "", "source": "", "session": "", "max_tokens": ""},
