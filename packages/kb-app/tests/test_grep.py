@@ -201,6 +201,10 @@ def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
         ("define( 'WALK', '3' );", True),
         ("    public static readonly int Walk = 3;", True),
         ("\tprivate const int walk = 3;", True),
+        ("  function walk (from) {", True),
+        ("    export default async function walk() {", True),
+        ("    pub fn walk(&self) {", True),
+        ("call the function walk()", False),
         ("#if defined(WALK)", False),
         ("walks = 3", False),
         ("run = walk", False),
@@ -209,7 +213,9 @@ def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
         ("walk(speed=3)", False),
     ],
 )
-def test_what_gives_a_name_a_value_at_the_margin_is_a_definition(line: str, is_one: bool) -> None:
+def test_what_gives_a_name_a_value_or_begins_a_function_is_a_definition(
+    line: str, is_one: bool
+) -> None:
     (found,) = asked(document("a.ts", f"{line}\n", media="code"), pattern="walk")["files"]
     (prose,) = asked(document("a.txt", f"{line}\n", media="text"), pattern="walk")["files"]
 
@@ -227,6 +233,35 @@ def test_a_line_that_defines_says_where_that_ends(before: str) -> None:
     lines = code.splitlines()
     assert lines[first["unit_end"] - 1] == "    return root"
     assert "unit_end" not in other
+
+
+@pytest.mark.parametrize("before", ["", "# 한국어 été\n"])
+def test_a_line_of_code_says_in_what_it_stands(before: str) -> None:
+    code = (
+        f"{before}def walk(root):\n    x = root\n    def step(root):\n        # 걷다\n"
+        "        return root\n    return step(root)\n\n\nroot = 1\n"
+    )
+    inner = code.index("    def step") + 4, code.index("    return step")
+    units = [
+        {**UNIT, "start": len(before), "end": code.index("\n\nroot")},
+        {**UNIT, "start": inner[0], "end": inner[1], "symbol": "walk.step"},
+    ]
+    found = asked(document("a.py", code, media="code", blocks=tuple(units)), pattern="root")
+
+    lines = found["files"][0]["lines"]
+    first = code[: len(before)].count("\n")
+    told = [(one["line"] - first, one.get("unit"), one.get("unit_start", 0)) for one in lines]
+    assert told == [
+        (1, "walk", first + 1),
+        (2, "walk", first + 1),
+        (3, "walk.step", first + 3),
+        (5, "walk.step", first + 3),
+        (6, "walk", first + 1),
+        (9, None, 0),
+    ]
+    assert {one["unit_end"] - first for one in lines if one.get("unit") == "walk.step"} == {5}
+    prose = asked(document("a.txt", code, media="text", blocks=tuple(units)), pattern="root")
+    assert not any("unit" in line for line in prose["files"][0]["lines"])
 
 
 def test_each_alternative_has_a_line_of_a_file_before_one_has_its_second() -> None:

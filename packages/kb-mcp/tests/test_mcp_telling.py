@@ -571,6 +571,9 @@ def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
     told = grep_text({**found, "files": files[:2], "total_files": 2})
     assert told.endswith("\nnot defined here: MOST")
     assert "not defined" not in grep_text({**found, "files": files[:2]})  # of three
+    assert "not defined" not in grep_text(
+        {**found, "files": files[:2], "total_files": 2}, is_all=False
+    )
     longer = [
         {**line, "text": line["text"].replace("MOST", "MOST_OF")} for line in files[0]["lines"]
     ]
@@ -580,6 +583,63 @@ def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
     many = [{**files[0], "doc_path": f"{'deep/' * 9}{n}.py"} for n in range(20)]
     listed = grep_text({**found, "files": [*many, *files[1:]], "total_files": 22})
     assert re.search(r"^imported or listed: deep/.{200,300}, 1\d more$", listed, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "line", ["  MOST: Symbol('most'),", "  function MOST (of) {", '"MOST": 4,', "class MOST:"]
+)
+async def test_a_key_and_a_function_within_another_are_defined_here(line: str) -> None:
+    kb = knowledge_base(
+        document("a.js", "import { MOST } from './b'\n", media="code"),
+        document("b.js", f"{line}\n", media="code"),
+    )
+
+    assert "not defined" not in await told(kb, "grep", {"pattern": "MOST"})
+
+
+async def test_names_are_not_said_to_be_nowhere_where_a_part_was_looked_through() -> None:
+    kb = knowledge_base(
+        document("t/a.js", "import { MOST } from './b'\nuse(MOST)\n", media="code"),
+        document("b.js", "MOST = 4\n", media="code"),
+    )
+
+    assert "not defined" not in await told(kb, "grep", {"pattern": "MOST", "path": "t"})
+    assert "not defined" not in await told(kb, "grep", {"pattern": "MOST", "path_glob": "t/**"})
+
+
+async def test_the_first_line_of_several_in_a_function_says_where_that_is() -> None:
+    inner = "".join(f"    dig({n}, otter)\n" for n in range(3))
+    code = f"def dig(n):\n    return n\n\n\ndef den(otter):\n{inner}\n\notter = 4\n"
+    units = [
+        ("dig", 0, code.index("\n\n\ndef den")),
+        ("den", code.index("def den"), len(code) - 12),
+    ]
+    blocks = tuple(
+        {
+            "kind": "unit",
+            "start": a,
+            "end": b,
+            "level": 1,
+            "symbol": name,
+            "symbol_kind": "function",
+        }
+        for name, a, b in units
+    )
+    kb = knowledge_base(document("a.py", code, media="code", blocks=blocks))
+
+    text = await told(kb, "grep", {"pattern": "dig|otter"})
+
+    assert text.split("\n")[1:] == [
+        "a.py",
+        "1-2: def dig(n):",
+        "5-8: def den(otter):",
+        *(f"{6 + n}: dig({n}, otter)" for n in range(3)),
+        "11: otter = 4",
+    ]
+    alone = await told(kb, "grep", {"pattern": r"dig\(1"})
+    assert alone.endswith("a.py:7: dig(1, otter) · in den 5-8")
+    both = await told(kb, "grep", {"pattern": r"dig\([12]"})
+    assert both.endswith("a.py\n7: dig(1, otter) · in den 5-8\n8: dig(2, otter)")
 
 
 LISTED = '''def choose(otters):

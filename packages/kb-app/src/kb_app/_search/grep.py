@@ -60,13 +60,20 @@ _LEAD = re.compile(
 _REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
 _GIVEN = re.compile(
     rb"#[ \t]*define[ \t]+(?P<macro>\w+)|define\([ \t]*[\"'](?P<constant>\w+)[\"'][ \t]*,"
+    rb"|[ \t]*(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
+    rb"(?:function\*?|def|fn|func|sub)[ \t]+(?P<function>\w+)"
     rb"|(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
     rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(?P<name>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
 )
-"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro."""
+"""A line that gives a name a value, at the margin or as a member of a class, makes a macro, or
+begins a function, which may be within another one."""
+_GIVING = (b"=", b"define", b"function", b"def", b"fn", b"func", b"sub")
+"""Of which such a line has one."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _GLOB = frozenset("*?[{")
 """What makes a path a pattern, unless a file is called so."""
+_DEEPEST = 40
+"""Units that begin between a line and the one around it, at most."""
 _TURNS = 1_000
 """Lines between two looks at the clock."""
 
@@ -344,7 +351,7 @@ def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     for start in found.starts if doc["media"] == Media.CODE.value else ():
         end = data.find(b"\n", start)
         line = start, len(data) if end < 0 else end
-        if data.find(b"=", *line) < 0 and data.find(b"define", *line) < 0:
+        if all(data.find(word, *line) < 0 for word in _GIVING):
             continue
         given = _GIVEN.match(data, start, start + _LONGEST_LINE)
         if given and pattern.covers(data, found.form, line, given.span(given.lastindex or 0)):
@@ -440,6 +447,7 @@ def _lines(
     found, doc = match.found, match.doc
     data = found.text.data
     by_lines = has_lines(doc)
+    units = _Units(found, doc) if doc["media"] == Media.CODE.value else None
     chunks = [] if by_lines else snapshot.doc_chunks(doc["doc_id"])
     known, matching = _numbered(data, chosen), {*(found.starts if context else chosen)}
     at, number, before = 0, 1, 0
@@ -459,6 +467,8 @@ def _lines(
             place = None if by_lines else _place(chunks, before)
             line["uri"] = place or Citation(doc["path"], LineSpan(wanted, wanted)).uri
             _tell(line, match, pattern, at)
+            if units is not None and "unit_end" not in line:
+                units.tell(line, at)
         yield line
 
 
@@ -471,6 +481,44 @@ def _tell(line: types.GrepResponseFilesLines, match: _Match, pattern: Pattern, s
         line["is_definition"] = True
     if following:
         line["unit_end"] = line["line"] + following
+
+
+class _Units:
+    """What the lines of a file of code stand in: its functions, classes and the like."""
+
+    def __init__(self, found: _Found, doc: StoredDoc) -> None:
+        self._data = found.text.data
+        # Blocks are places of characters, lines those of bytes.
+        self._text = "" if found.form == "ascii" else self._data.decode("utf-8", "replace")
+        named = (block for block in doc["blocks"] if block.get("symbol"))
+        self._blocks = sorted(named, key=lambda block: block["start"])
+        self._spans: dict[int, tuple[int, int]] = {}
+
+    def tell(self, line: types.GrepResponseFilesLines, start: int) -> None:
+        """Add the innermost one around a line that begins there, if it has more lines."""
+        while self._data[start : start + 1] in {b" ", b"\t"}:
+            start += 1
+        at = len(self._data[:start].decode("utf-8", "replace")) if self._text else start
+        after = bisect_right(self._blocks, at, key=lambda block: block["start"])
+        for block in reversed(self._blocks[max(0, after - _DEEPEST) : after]):
+            if block["end"] > at:
+                first, last = self._lines(block)
+                if last > first:
+                    line["unit"] = str(block["symbol"])
+                    line["unit_start"], line["unit_end"] = first, last
+                return
+
+    def _lines(self, block: Mapping[str, Any]) -> tuple[int, int]:
+        start, end = block["start"], block["end"]
+        if start not in self._spans:
+            if self._text:
+                first = self._text.count("\n", 0, start) + 1
+                last = first + self._text[start:end].rstrip().count("\n")
+            else:
+                first = self._data.count(b"\n", 0, start) + 1
+                last = first + self._data[start:end].rstrip().count(b"\n")
+            self._spans[start] = first, last
+        return self._spans[start]
 
 
 def _line(number: int, text: str, pattern: Pattern | None) -> types.GrepResponseFilesLines:

@@ -827,6 +827,8 @@ class GrepResponseFilesLines(TypedDict):
     spans: NotRequired[list[list[int]]]
     alternatives: NotRequired[list[int]]
     is_definition: NotRequired[bool]
+    unit: NotRequired[str]
+    unit_start: NotRequired[int]
     unit_end: NotRequired[int]
     cut: NotRequired[bool]
 

@@ -2,7 +2,8 @@
 
 The first line counts all of them. A file has a head, its path and, unless all are shown, how
 many lines match; then its lines: ``12: text`` for one that matches, ``12-40: text`` for one
-alone that defines what ends there, ``13- text`` for one beside a match; where the document has
+alone that defines what ends there, ``12: text · in walk 3-40`` for the first of those that stand
+in one function, where there is room, ``13- text`` for one beside a match; where the document has
 no lines that one could ask for, the place stands there. A file of one line is that line,
 ``path:12: text``. Of a long line there is what stands around the match.
 Lines without others around them have no margin, and those that say the same are one; others
@@ -45,6 +46,14 @@ _NAMING = re.compile(
 """A line of code that imports or lists names, or has one of a list by itself."""
 _GIVES = re.compile(r"\s*([\w.]+)\s*(?::[^=\n]*)?=(?!=)")
 """A line that gives a name a value."""
+_DEFINES = re.compile(
+    r"\s*(?:\w+\s+){0,4}"
+    r"(?:function\*?|def|class|fn|func|sub|interface|type|struct|enum|trait)\s+([\w.]+)"
+    r"|\s*[\"']?([\w.]+)[\"']?\s*:\s*\S"
+)
+"""A line that begins what is called so, or says what a key holds."""
+_LONGEST_UNIT = 40
+"""Characters of the name of what a line stands in."""
 _NAMED = "imported or listed: "
 _LONGEST_LIST = 300
 """Characters of places, or of names, at the end."""
@@ -55,8 +64,8 @@ _LARGEST_SHARE = 3
 """One file of several has at most this part of the budget."""
 
 
-def grep_text(found: _Json, max_tokens: int | None = None) -> str:
-    """Return grep_response.v1 as text."""
+def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = True) -> str:
+    """Return grep_response.v1 as text; *is_all* says that nothing indexed was left out."""
     room = (max_tokens or _BUDGET) * CHARS_PER_TOKEN
     said = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
     first = few(said, room // 3)
@@ -64,7 +73,7 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
     files, naming = _without_naming(found["files"])
     named_alone = len(found["files"]) - len(files)
     said_at_end = [_in_a_line(_NAMED, naming)] if naming else []
-    if elsewhere := _from_elsewhere(found):
+    if is_all and (elsewhere := _from_elsewhere(found)):
         said_at_end.append(_in_a_line(_ELSEWHERE, elsewhere))
     room -= sum(weight(line) + 1 for line in said_at_end)
     several = {file["doc_path"] for file in files if _times(files, file["doc_path"]) > 1}
@@ -80,6 +89,9 @@ def grep_text(found: _Json, max_tokens: int | None = None) -> str:
             rows = _shown(file["lines"], share)
             lines = _fitting(rows, share)
             is_whole = len(lines) == len(rows)
+            placed = list(_rows(file["lines"], is_placed=True)) if is_whole else []
+            if placed and sum(weight(row) + 1 for row in placed) <= share:
+                lines = placed
         else:
             lines = list(_rows(chosen[at]))
             is_whole = len(chosen[at]) == len(file["lines"])
@@ -150,7 +162,7 @@ def _from_elsewhere(found: _Json) -> list[str]:
         for line in file["lines"]:
             left, right = (line.get("spans") or [[0, 0]])[0]
             name = line["text"][left:right]
-            if line.get("is_definition") or _gives(line):
+            if line.get("is_definition") or _gives(line) or _gives(line, _DEFINES):
                 defined.add(name)
             elif _is_whole_name(line["text"], left, right) and _is_naming(file, line):
                 imported[name] = None
@@ -201,11 +213,14 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     return [sorted(of, key=lambda line: line["line"]) for of in chosen]
 
 
-def _gives(line: _Json) -> bool:
-    """Say whether a line gives a name a value of which the match is a part."""
+def _gives(line: _Json, form: re.Pattern[str] = _GIVES) -> bool:
+    """Say whether a line gives a name a value, or else has *form*, with the match in the name."""
     left, right = (line.get("spans") or [[0, 0]])[0]
-    given = _GIVES.match(line["text"])
-    return given is not None and given.start(1) <= left < right <= given.end(1)
+    given = form.match(line["text"])
+    if given is None:
+        return False
+    start, end = given.span(given.lastindex or 0)
+    return bool(start <= left < right <= end)
 
 
 def _tells_least(line: _Json) -> tuple[int, bool]:
@@ -274,17 +289,21 @@ def _fitting(rows: Sequence[str], room: int) -> list[str]:
     return [row for row, so_far in zip(rows, spent, strict=True) if so_far <= room]
 
 
-def _rows(lines: Sequence[_Json]) -> Iterator[str]:
-    """Yield the lines of a file; those that say the same as one, where none is between them."""
+def _rows(lines: Sequence[_Json], *, is_placed: bool = False) -> Iterator[str]:
+    """Yield the lines of a file; those that say the same as one, where none is between them.
+
+    With *is_placed*, the first line of several in one function has the place of that.
+    """
     is_bare = all(line["is_match"] for line in lines)
     same: dict[str, list[str]] = {}
+    units = _units(lines) if is_placed and is_bare else {}
     for line in lines:
         text, place = line["shown"], line.get("uri", "").rpartition("#")[2]
         # Of a notebook or a page of the web, the line of its text is none of the file.
         by_lines = place in {"", f"L{line['line']}"}
         at = str(line["line"]) if by_lines else f"{INDENT}#{short(place)}"
         if is_bare:
-            at += f"-{line['unit_end']}" if by_lines and "unit_end" in line else ""
+            at += f"-{line['unit_end']}" if by_lines and _begins(line) else ""
             same.setdefault(text.lstrip(), []).append(at)
         else:
             yield f"{at}{':' if line['is_match'] else '-'} {text}".rstrip()
@@ -292,7 +311,30 @@ def _rows(lines: Sequence[_Json]) -> Iterator[str]:
         margin = INDENT if places[0].startswith(INDENT) else ""
         # A passage of seconds may say a line twice, at one place.
         told = ", ".join(dict.fromkeys(map(str.strip, places)))
-        yield f"{margin}{told}: {said}".rstrip()
+        unit = units.get(places[0], "") if len(places) == 1 else ""
+        yield f"{margin}{told}: {said.rstrip()}{unit}"
+
+
+def _begins(line: _Json) -> bool:
+    """Say whether a function or the like begins with a line, and ends with another."""
+    return "unit_end" in line and line.get("unit_start", line["line"]) == line["line"]
+
+
+def _units(lines: Sequence[_Json]) -> dict[str, str]:
+    """Return in what lines stand, by their numbers, of the first of several in one function.
+
+    What another line defines, with its last line, is known from there.
+    """
+    units: dict[str, str] = {}
+    told = {line["unit_end"] for line in lines if _begins(line)}
+    last = None
+    for line in lines:
+        end = line["unit_end"] if "unit" in line else None
+        if end is not None and end != last and end not in told:
+            name = short(line["unit"].rpartition(".")[2], _LONGEST_UNIT)
+            units[str(line["line"])] = f" · in {name} {line['unit_start']}-{end}"
+        last = end
+    return units
 
 
 def _text(line: _Json, most: int) -> str:

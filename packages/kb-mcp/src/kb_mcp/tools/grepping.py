@@ -10,7 +10,7 @@ import mcp_types as types
 from pydantic import Field
 
 from kb_app.wire_models import FilteredInput, Flag, OneOrMore, Whole, choice, read
-from kb_core.search import MAX_GREP_CONTEXT, MAX_GREP_LINES, GrepQuery
+from kb_core.search import MAX_GREP_CONTEXT, MAX_GREP_LINES, GrepQuery, SearchFilters
 from kb_mcp._tool import READ_ONLY, TEXTS, Answer, Call, Tool, input_schema, outline
 from kb_mcp.text.lines import grep_text
 
@@ -72,6 +72,12 @@ def _grep(call: Call) -> Answer:
     return call.kb.grep(query, stop=call.stop)
 
 
+def _tell_grep(call: Call) -> str:
+    asked = read(GrepInput, call.arguments)
+    is_all = not asked.path and asked.to_filters() == SearchFilters()
+    return grep_text(_grep(call), call.max_tokens, is_all=is_all)
+
+
 GREP = Tool(
     definition=types.Tool(
         name="grep",
@@ -87,7 +93,7 @@ GREP = Tool(
         annotations=READ_ONLY,
     ),
     call=_grep,
-    tell=lambda call: grep_text(_grep(call), call.max_tokens),
+    tell=_tell_grep,
     brief=(
         "Lines that match a pattern (RE2), definitions first: where names, settings, messages "
         "are defined, called, read; several at once as a|b|c."
