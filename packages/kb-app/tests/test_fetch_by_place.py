@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core import ids
 from kb_core.citations import PageSpan, stored_span
-from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, SpanNotSupported
+from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, KbError, SpanNotSupported
 from kb_core.records import ChunkRecord, DocumentRecord, FileState
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document, file_row
@@ -331,6 +331,56 @@ def test_a_name_that_names_nothing_or_several_is_refused_with_the_way_out(
         kb.fetch(place)
 
     assert hint in (caught.value.hint or "")
+
+
+LODGE = {"kind": "unit", "level": 1, "symbol": "lodge", "symbol_kind": "function"}
+WITHIN = """\
+const { dig } = require('./dig')
+const den = require('./den')
+
+function lodge (from) {
+  const size = 3
+  function dam (
+    at
+  ) {
+    return [
+
+      at
+    ]
+  }
+
+  return dam(size)
+}
+
+const BEASTS = [
+  'otter',
+]
+const WALK = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"), [("dam", (6, 13)), ("BEASTS", (18, 20)), ("WALK", (21, 21))]
+)
+@pytest.mark.parametrize("path", ["a.js#", ""])
+def test_a_value_and_a_function_within_another_are_fetched_whole(
+    path: str, name: str, lines: tuple[int, int]
+) -> None:
+    inside = {**LODGE, "start": WITHIN.index("function lodge"), "end": WITHIN.index("\n\nconst B")}
+    code = document("a.js", WITHIN, media="code", blocks=(inside,))
+    uses = document("b.js", f"{name} = require('./a')\n{name}()\n", media="code")
+    with kb_of(code, uses) as kb:
+        found = kb.fetch(f"{path}{name}")
+
+    assert (found["doc_path"], found["line_start"], found["line_end"]) == ("a.js", *lines)
+
+
+def test_what_a_file_takes_from_another_is_not_what_it_defines() -> None:
+    code = document("a.js", WITHIN, media="code")
+    with kb_of(code) as kb:
+        for place in ("den", "a.js#den", "a.js#size"):
+            with pytest.raises(KbError):
+                kb.fetch(place)
 
 
 def test_a_class_is_fetched_by_its_name_and_not_its_constructors() -> None:

@@ -18,6 +18,7 @@ from kb_core.search import SearchQuery
 from kb_core.testing.documents import document
 from kb_mcp._tool import in_passages
 from kb_mcp.testing import call, knowledge_base, told
+from kb_mcp.text import tokens_of
 from kb_mcp.text.hits import bulk_text, search_text
 from kb_mcp.text.lines import grep_text
 from kb_mcp.text.pieces import Piece
@@ -386,15 +387,31 @@ async def test_places_that_are_fetched_at_once_are_whole_or_named() -> None:
     kb = knowledge_base(document("a.py", text), document("b.py", text))
     ranges = ["1-60", "101-130", "201-800", "850-900"]
 
-    told_of = await told(kb, "fetch", {"places": [f"a.py:{one}" for one in ranges]})
+    places = [f"a.py:{one}" for one in ranges]
+    told_of = await told(kb, "fetch", {"places": places})
     more = await told(kb, "fetch", {"places": ["a.py:201-800", "b.py:1-9"], "max_tokens": 9000})
 
     assert re.findall(r"^a\.py:\d+-\d+ of 900$", told_of, re.MULTILINE) == [
         f"a.py:{ranges[at]} of 900" for at in (0, 1, 3)
     ]
     assert "cut" not in told_of
-    assert told_of.endswith("… left out: a.py:201-800: fetch them apart, or give max_tokens")
+    last = told_of.rpartition("\n")[2]
+    said = "… left out: a.py:201-800: fetch them apart, or all with max_tokens "
+    assert last.startswith(said)
+    tokens = int(last.removeprefix(said))
+    all_of_it = await told(kb, "fetch", {"places": places, "max_tokens": tokens})
+    assert "left out" not in all_of_it
+    assert tokens_of(all_of_it) > tokens - 110
     assert "800 step(799)" in more
+
+
+async def test_a_place_that_comes_twice_is_told_once() -> None:
+    kb = knowledge_base(document("a.py", "".join(f"step({n})\n" for n in range(90))))
+
+    text = await told(kb, "fetch", {"places": ["a.py:3-9", "a.py#L3-L9", "a.py:3-8"]})
+
+    assert text.count("9 step(8)") == 1
+    assert "\na.py:3-9 of 90 · as above\na.py:3-8 of 90\n3 step(2)" in text
 
 
 async def test_a_document_that_is_too_long_is_told_in_outline_unless_tokens_were_given() -> None:

@@ -56,6 +56,10 @@ _NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", r
 """What a heading may be counted as."""
 _BRACKETS = re.compile(r"(?<=\S) +\([^()]*\)\Z")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*")
+_FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
+"""A line that gives a name what another file defines."""
+_CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
+_OPENS = ("{", "(", "[", ":")
 _LISTED = 6
 _END = 10**9 - 1
 """Beyond the last line of anything."""
@@ -198,7 +202,12 @@ def _named(snapshot: IndexSnapshot, place: Place, fresh: Freshness) -> tuple[str
     path, _, name = place.name.rpartition("#")
     if path and name:
         doc = document_named(snapshot, path, source=place.source, field="path")
-        part = _part(snapshot, doc, name)
+        try:
+            part = _part(snapshot, doc, name)
+        except InvalidInput:
+            if (given := _given(snapshot, doc, name, fresh)) is None:
+                raise
+            return given, doc["source_id"]
         return part.get("uri") or _lines_of(doc, part), doc["source_id"]
     if not _NAME.fullmatch(place.name):
         return None
@@ -250,9 +259,52 @@ def _defined_in(
             for entry in wanted
             if "line_start" in entry.fields
         ]
-    # A line that gives it a value.
-    lines = [line["line"] for line in file["lines"] if line.get("is_definition")]
-    return [("", f"{doc['path']}:{line}-{line}") for line in lines]
+    return [("", at) for at in _begun(snapshot, doc, file)]
+
+
+def _given(snapshot: IndexSnapshot, doc: StoredDoc, name: str, fresh: Freshness) -> str | None:
+    """Return where a file of code gives *name* its value, or begins a function within another.
+
+    ``None`` where it does neither, or several times.
+    """
+    if doc["media"] != Media.CODE.value or not _NAME.fullmatch(name):
+        return None
+    filters = SearchFilters(media=(Media.CODE.value,), doc_id=doc["doc_id"])
+    query = GrepQuery(pattern=name, fixed=True, word=True, case="exact", filters=filters)
+    places = [
+        at for file in grep(snapshot, query, fresh)["files"] for at in _begun(snapshot, doc, file)
+    ]
+    return places[0] if len(places) == 1 else None
+
+
+def _begun(snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFiles) -> Iterator[str]:
+    """Yield where lines give what is looked for a value, or begin a function of that name.
+
+    That ends before the next line that is indented no further, unless it closes a bracket.
+    """
+    lines = (snapshot.doc_text(doc["doc_id"]) or "").split("\n")
+    for line in file["lines"]:
+        if line.get("is_definition") and not _FROM_ELSEWHERE.search(line["text"]):
+            yield f"{doc['path']}:{line['line']}-{_end_of(lines, line['line'])}"
+
+
+def _end_of(lines: Sequence[str], first: int) -> int:
+    """Return the last line, from 1, of what begins with line *first* and is indented below it."""
+    last, own = first, _indent(lines[first - 1])
+    for number, line in enumerate(lines[first:], start=first + 1):
+        if not line.strip():
+            continue
+        if _indent(line) <= own:
+            if not _CLOSES.match(line):
+                return last
+            if not line.rstrip().endswith(_OPENS):
+                return number
+        last = number
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:

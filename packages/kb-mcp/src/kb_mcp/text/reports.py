@@ -51,6 +51,10 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _DIFF_LINES, _LONGEST_LINE = 30, 200
 _LEAST_SHARE = 60
+_ROUNDED, _ALL = 100, 10**9
+_BESIDE = 50
+"""Tokens of an answer beside its places: what names the conversation."""
+_AGAIN = " · as above"
 _GOES_ON = "… this line goes on: give max_tokens, or fetch passages by id"
 PLACES = 2 * BUDGET
 """Tokens of several places of which nothing else was asked: whoever names lines wants them, and
@@ -156,29 +160,50 @@ def _several(found: _Json, max_tokens: int) -> str:
         error_text(one["error"]) if one["error"] else fetched_text(one["result"], max_tokens)
         for one in results
     ]
+    for at, part in enumerate(parts):
+        if part in parts[:at]:  # such as a function by its name and by its lines
+            parts[at] = part.partition("\n")[0] + _AGAIN
     sizes = [tokens_of(part) + 1 for part in parts]
     order = sorted(range(len(parts)), key=lambda at: (sizes[at], at))
     totals = [0, *accumulate(sizes[at] for at in order)]
+    wanted = 0 if totals[-1] <= max_tokens else _wanted(found)
     for many in range(len(order), 0, -1):
         kept = {*order[:many]}
-        said = _left_out([part for at, part in enumerate(parts) if at not in kept], max_tokens)
+        rest = [part for at, part in enumerate(parts) if at not in kept]
+        said = _left_out(rest, max_tokens, wanted)
         if totals[many] + tokens_of(said) <= max_tokens:
             return "\n".join([*(parts[at] for at in sorted(kept)), *([said] if said else [])])
-    said = _left_out(parts[1:], max_tokens)
+    said = _left_out(parts[1:], max_tokens, wanted)
     room = max(_LEAST_SHARE, max_tokens - tokens_of(said) - 1)
     first = parts[0] if results[0]["error"] else fetched_text(results[0]["result"], room)
     return "\n".join([first, *([said] if said else [])])
 
 
-def _left_out(parts: Sequence[str], room: int) -> str:
-    """Return the line that names places without room, as far as a quarter of it allows."""
+def _wanted(found: _Json) -> int:
+    """Return how many tokens all places have together, rounded up; 0 where one is cut already."""
+    parts = []
+    for one in found["results"]:
+        if one["result"] and one["result"].get("truncated"):
+            return 0
+        parts.append(
+            error_text(one["error"]) if one["error"] else fetched_text(one["result"], _ALL)
+        )
+    return -(-(_BESIDE + sum(tokens_of(part) + 1 for part in parts)) // _ROUNDED) * _ROUNDED
+
+
+def _left_out(parts: Sequence[str], room: int, wanted: int) -> str:
+    """Return the line that names places without room, as far as a quarter of it allows.
+
+    It says how many tokens all places are, if that is *wanted*.
+    """
     if not parts:
         return ""
     names = [part.partition("\n")[0].partition(" of ")[0].partition(" · ")[0] for part in parts]
     spent = [*accumulate(weight(name) + 2 for name in names)]
     shown = names[: bisect_right(spent, room * CHARS_PER_TOKEN // 4)]
     rest = [f"{len(names) - len(shown)} more"] if len(shown) < len(names) else []
-    return f"… left out: {', '.join([*shown, *rest])}: fetch them apart, or give max_tokens"
+    way = f"all with max_tokens {wanted}" if wanted else "give max_tokens"
+    return f"… left out: {', '.join([*shown, *rest])}: fetch them apart, or {way}"
 
 
 def outline_text(found: _Json, max_tokens: int | None = None) -> str:
