@@ -63,6 +63,16 @@ def test_meaning_is_only_judged_by_the_model_whose_cosines_are_known() -> None:
     assert confidence_of(found, BOTH, E5) != by_words
 
 
+def test_meaning_says_nothing_where_few_passages_have_a_vector() -> None:
+    """The nearest of a few is near to nothing, which is no reason to doubt what words found."""
+    found = proposals([9.0], [0.75, 0.74])
+    few = replace(found, basis=replace(found.basis, coverage=0.1))
+
+    assert confidence_of(few, BOTH, E5) == confidence_of(few, Channel.LEXICAL, E5)
+    assert confidence_of(few, Channel.VECTOR, E5) is None
+    assert confidence_of(found, BOTH, E5) != confidence_of(few, BOTH, E5)
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> SearchWorld:
     made = SearchWorld(tmp_path)

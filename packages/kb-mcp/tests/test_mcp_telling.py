@@ -245,7 +245,7 @@ async def test_what_all_of_several_answers_are_without_is_said_once_and_their_re
     text = bulk_text(wire.bulk_search_response([{"query": q.text} for q in asked], bare)).text
 
     assert text.count("degraded: no vectors") == 1
-    assert re.search(r"^… \d+ more: ask one alone$", text, re.MULTILINE)
+    assert re.search(r"^… \d+ more found$", text, re.MULTILINE)
     assert len(text) < 1500
 
 
@@ -512,7 +512,7 @@ async def test_several_queries_say_once_how_to_see_more() -> None:
 
     assert text.count("# ") == len(queries)
     assert "cursor" not in text
-    assert len(re.findall(r"^… \d+ more: ask one alone$", text, re.MULTILINE)) == 1
+    assert len(re.findall(r"^… \d+ more found$", text, re.MULTILINE)) == 1
 
 
 async def test_a_constant_that_two_files_define_is_not_guessed() -> None:
@@ -657,6 +657,31 @@ async def test_the_first_line_of_several_in_a_function_says_where_that_is() -> N
     assert alone.endswith("a.py:7: dig(1, otter) · in den 5-8")
     both = await told(kb, "grep", {"pattern": r"dig\([12]"})
     assert both.endswith("a.py\n7: dig(1, otter) · in den 5-8\n8: dig(2, otter)")
+
+
+async def test_files_of_which_no_line_has_room_are_named_in_one_line() -> None:
+    many = [
+        document(f"m{n}.py", f"def den_{n}(otter_in_its_burrow):\n" * 3, media="code")
+        for n in range(30)
+    ]
+
+    text = await told(knowledge_base(*many), "grep", {"pattern": "otter", "max_tokens": 300})
+
+    (line,) = re.findall(r"^also in: (.*)$", text, re.MULTILINE)
+    heads = re.findall(r"^(\w+\.py)(?::\d+| · )", text, re.MULTILINE)
+    assert heads
+    assert set(heads).isdisjoint(re.findall(r"(\w+\.py)", line))
+    assert tokens_of(text) <= 300
+
+
+async def test_lines_around_that_have_no_room_are_said_to_be_left_out() -> None:
+    long = document("a.py", "".join(f"line {n} of {'many ' * 30}\n" for n in range(60)))
+    kb = knowledge_base(long, document("b.py", "x\nline 7 of\ny\n"))
+
+    text = await told(kb, "grep", {"pattern": "line \\d*7 of", "context": 8, "max_tokens": 400})
+
+    assert "1- x\n2: line 7 of\n3- y" in text
+    assert text.endswith("… context in 1 file: give path or a filter, files_only, or max_tokens")
 
 
 LISTED = '''def choose(otters):

@@ -399,6 +399,7 @@ class Workspace(KnowledgeBase):
                 _refuse_unless(home.read().is_whole, self._place.told)
             else:
                 self._follow(home)
+                self._go_on()
             self._looked_at = time.monotonic()
 
     def _follow(self, home: Home) -> None:
@@ -496,8 +497,6 @@ class Workspace(KnowledgeBase):
         missing = [key for key in dict.fromkeys(keys) if key not in done]
         if missing:
             self._embed(missing, snapshot.control.sequence)
-        if self._meanwhile is not None and self._room(snapshot, model.key) > 0:
-            self._meanwhile.begin()
 
     def _embed(self, keys: Sequence[int], sequence: int) -> None:
         from kb_app._ingest.run import embed_these
@@ -506,6 +505,14 @@ class Workspace(KnowledgeBase):
         with self._turn, suppress(KbError, OSError):
             embed_these(self._config, self._parts, keys, sequence)
             self._looked_at = time.monotonic()
+
+    def _go_on(self) -> None:
+        """Embed what has no vector meanwhile, if this process stays."""
+        if self._meanwhile is None:
+            return
+        model, _ = self._parts.model_or_absence()
+        if model is not None and self._room(super()._snapshot(), model.key) > 0:
+            self._meanwhile.begin()
 
     def _embed_rest(self, stop: threading.Event) -> bool:
         """Embed some of what has no vector, until *stop*; say whether any is left.
@@ -528,9 +535,11 @@ class Workspace(KnowledgeBase):
             return left
 
     def _room(self, snapshot: IndexSnapshot, model_key: str) -> int:
-        """Return how many passages more may be embedded unasked."""
+        """Return how many passages more may be embedded unasked, and have no vector."""
         files = snapshot.control.vectors.get(model_key)
-        return self._config.workspaces.embed_passages - (files.rows if files else 0)
+        rows, dead = (files.rows, files.dead) if files else (0, 0)
+        missing = int(snapshot.control.stats.get("chunk_count", 0)) - (rows - dead)
+        return min(missing, self._config.workspaces.embed_passages - rows)
 
     def _wish(self, keys: Sequence[int]) -> None:
         """Have these embedded before others meanwhile, and before what was wished earlier."""

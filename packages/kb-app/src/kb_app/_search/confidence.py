@@ -26,6 +26,8 @@ _MODEL = "multilingual-e5-small."
 _WORDS = (-2.96, 1.55, 3.51)
 _MEANING = (-2.59, 0.73, 0.66, 0.65)
 _BOTH = (-2.97, 0.46, 1.79, 0.59, 0.61, 0.37)
+_COVERED = 0.5
+"""The share of passages that need a vector: the nearest of a few is near to nothing."""
 _COSINE, _SPREAD, _STEP = 0.87, 0.03, 0.02
 """What the nearest passage of a question is like, how much that varies, and by how much it
 is nearer than the next."""
@@ -36,7 +38,8 @@ def confidence_of(proposals: Proposals, wanted: Channel, model_key: str | None) 
     if not proposals.lexical and not proposals.vector:
         return 0.0
     channels = wanted & (Channel.LEXICAL | Channel.VECTOR)
-    if not str(model_key).startswith(_MODEL) or not proposals.vector:
+    is_known = str(model_key).startswith(_MODEL) and proposals.vector
+    if not is_known or proposals.basis.coverage < _COVERED:
         channels &= ~Channel.VECTOR
     weights = {
         Channel.LEXICAL: _WORDS,

@@ -56,7 +56,7 @@ of notes, each alone and then twelve at once, 27 and 22 are shown a line that an
 19 where all ten compete."""
 _OVER = "… {} more of these: give max_tokens, or a smaller k"
 _OVER_OF_CODE = "… {} more of these: give max_tokens, or a smaller maxResults"
-_OVER_EACH = "… {} more: ask one alone"
+_OVER_EACH = "… {} more found"
 _OF_VALUES = 4
 """One part in so many of an answer may be values of constants that its lines use."""
 

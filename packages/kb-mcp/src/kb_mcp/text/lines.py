@@ -55,6 +55,7 @@ _DEFINES = re.compile(
 _LONGEST_UNIT = 40
 """Characters of the name of what a line stands in."""
 _NAMED = "imported or listed: "
+_ALSO_IN = "also in: "
 _LONGEST_LIST = 300
 """Characters of places, or of names, at the end."""
 _ELSEWHERE = "not defined here: "
@@ -80,30 +81,51 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     heads = [_head(file, several) for file in files]
     listed = _listed(heads, room if found["total_lines"] else 0)
     room -= sum(weight(head) + 1 for head in heads[:listed])
-    parts = list(first)
-    files = _of_length(files[:listed], room)
-    chosen = _by_what_matches(files, room)
-    for at, file in enumerate(files):
+    parts, narrowed = list(first), 0
+    shown = _of_length(files[:listed], room)
+    chosen = _by_what_matches(shown, room)
+    # Where lines are chosen, files without any are named in one line.
+    bare = {at for at, lines in enumerate(chosen or ()) if not lines and any(chosen or ())}
+    for at, file in enumerate(shown):
+        if at in bare:
+            continue
         share = max(room // (listed - at), room // _LARGEST_SHARE)
-        if chosen is None:
-            rows = _shown(file["lines"], share)
-            lines = _fitting(rows, share)
-            is_whole = len(lines) == len(rows)
-            placed = list(_rows(file["lines"], is_placed=True)) if is_whole else []
-            if placed and sum(weight(row) + 1 for row in placed) <= share:
-                lines = placed
-        else:
-            lines = list(_rows(chosen[at]))
-            is_whole = len(chosen[at]) == len(file["lines"])
+        lines, is_whole = _laid(file["lines"], chosen[at] if chosen else None, share)
+        narrowed += _is_narrowed(file["lines"], lines)
         if file["omitted"] or not is_whole or not lines:
             parts += [heads[at], *lines]
         else:
             parts += _whole(_head(file, several, is_counted=False), lines)
         room -= sum(weight(line) + 1 for line in lines)
+    if bare:
+        parts.append(_in_a_line(_ALSO_IN, [heads[at] for at in sorted(bare)]))
     parts += said_at_end
-    if rest := found["total_files"] - named_alone - listed:
-        parts.append(_OVER.format(count(rest, "more file")))
+    rest = found["total_files"] - named_alone - listed
+    over = [count(rest, "more file")] if rest else []
+    over += [f"context in {count(narrowed, 'file')}"] if narrowed else []
+    if over:
+        parts.append(_OVER.format(" and ".join(over)))
     return "\n".join(parts)
+
+
+def _laid(
+    lines: Sequence[_Json], chosen: Sequence[_Json] | None, room: int
+) -> tuple[list[str], bool]:
+    """Return the rows of a file, of the *chosen* lines if any are; and whether these are all."""
+    if chosen is not None:
+        return list(_rows(chosen)), len(chosen) == len(lines)
+    rows = _shown(lines, room)
+    fitting = _fitting(rows, room)
+    is_whole = len(fitting) == len(rows)
+    placed = list(_rows(lines, is_placed=True)) if is_whole else []
+    has_room = placed and sum(weight(row) + 1 for row in placed) <= room
+    return placed if has_room else fitting, is_whole
+
+
+def _is_narrowed(lines: Sequence[_Json], rows: Sequence[str]) -> bool:
+    """Say whether lines around those that match are not among the rows."""
+    around = [line for line in lines if not line["is_match"]]
+    return bool(around) and len(rows) < len(lines)
 
 
 def _of_length(files: Sequence[_Json], room: int) -> list[_Json]:
