@@ -405,6 +405,26 @@ async def test_places_that_are_fetched_at_once_are_whole_or_named() -> None:
     assert "800 step(799)" in more
 
 
+async def test_of_several_places_a_file_that_no_answer_holds_is_told_in_outline() -> None:
+    part = f"{'said and done. ' * 40}\n\n"
+    text = "".join(f"# Part {n:02}\n\n{part}" for n in range(60))
+    size = len(text) // 60
+    blocks = tuple(
+        {"kind": "heading", "start": size * n, "end": size * n + 9, "level": 1,
+         "heading_path": [f"Part {n:02}"]}
+        for n in range(60)
+    )  # fmt: skip
+    kb = knowledge_base(document("a.md", text, blocks=blocks), document("b.md", "b\n"))
+
+    told_of = await told(kb, "fetch", {"places": ["a.md", {"path": "b.md"}, "a.md:3-3"]})
+    whole = await told(kb, "fetch", {"places": ["a.md", "b.md"], "max_tokens": 20_000})
+
+    assert "Part 07" in told_of
+    assert len(re.findall(r"^\d+ said and done", told_of, re.MULTILINE)) == 1
+    assert "left out" not in told_of
+    assert "# Part 59" in whole
+
+
 async def test_a_place_that_comes_twice_is_told_once() -> None:
     kb = knowledge_base(document("a.py", "".join(f"step({n})\n" for n in range(90))))
 

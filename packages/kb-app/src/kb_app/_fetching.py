@@ -67,7 +67,7 @@ _END = 10**9 - 1
 _MUCH_LONGER = 2
 """Times the length of a chunk from which on the lines around it are not what was asked for."""
 _OUTLINE_SHARE = 20
-_LEAST_OUTLINE = 600
+_LEAST_OUTLINE = 1_000
 """Characters that an outline may have, however short its document."""
 _ENTRY_COST = 12
 """What a line of an outline has beside its name: the lines it stands for."""

@@ -52,8 +52,8 @@ _DEFINES = re.compile(
     r"|\s*[\"']?([\w.]+)[\"']?\s*:\s*\S"
 )
 """A line that begins what is called so, or says what a key holds."""
-_LONGEST_UNIT = 40
-"""Characters of the name of what a line stands in."""
+_LONGEST_UNIT, _LARGEST_UNIT = 40, 250
+"""Characters of the name of what a line stands in, and the lines of what nobody reads whole."""
 _NAMED = "imported or listed: "
 _ALSO_IN = "also in: "
 _LONGEST_LIST = 300
@@ -352,7 +352,8 @@ def _units(lines: Sequence[_Json]) -> dict[str, str]:
     last = None
     for line in lines:
         end = line["unit_end"] if "unit" in line else None
-        if end is not None and end != last and end not in told:
+        is_new = end is not None and end != last and end not in told
+        if is_new and end - line["unit_start"] < _LARGEST_UNIT:
             name = short(line["unit"].rpartition(".")[2], _LONGEST_UNIT)
             units[str(line["line"])] = f" · in {name} {line['unit_start']}-{end}"
         last = end
