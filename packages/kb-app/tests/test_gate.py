@@ -462,6 +462,25 @@ def test_notes_in_another_language_answer_beside_those_that_only_come_near() -> 
     assert not judged(MODEL, replace(found, unnamed=lacking))[0].is_foreign
 
 
+def test_notes_in_another_language_are_judged_by_how_near_they_come_not_by_their_words() -> None:
+    words = tuple(KnownWord((word,), weight) for word, weight in (("sale", 3.0), ("zenith", 1.0)))
+    known = KnownWords(share=1.0, full_match=1.0, words=words)
+    gates, chances = [], []
+    for said in ("Umsatz war zwölf.", "Umsatz Zenith: zwölf."):
+        note, other = (
+            cast("StoredChunk", {**chunk(text), "lang": "de"}) for text in (said, "Nichts davon.")
+        )
+        reader = NearBy(umsatz=0.81, nichts=0.75)
+        found = evidence_of("what are the sales", [note, other], [1.0, 0.9], known, reader)
+        assert found is not None
+        gate = gate_of(MODEL, found)
+        assert gate is not None
+        gates.append(gate)
+        chances.append(chance_of(found, gate))
+
+    assert chances[0] == chances[1] > gates[0].sure
+
+
 def test_a_note_alone_leads_over_nothing_which_says_nothing_against_it() -> None:
     note = chunk("Sales are twelve.")
     alone = evidence("what are sales", [note], nearness=0.72, farthest=0.68)
