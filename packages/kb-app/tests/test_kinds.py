@@ -57,6 +57,23 @@ from kb_app._ask.kinds import lacks, marked
         ("先生は何歳ですか", "1975年に金沢で生まれた。", False),
         ("部屋はいくらですか", "徒歩4分、15時から。", True),
         ("部屋はいくらですか", "一泊14,800円。", False),
+        ("how tall is the apple tree", "Two are for beans. The butt holds 200 litres.", True),
+        ("how tall is the apple tree", "It is 4 m by now.", False),
+        ("what time does he come", "£18 each time, cash, every eight weeks", True),
+        ("what time does he come", "He comes at 9, cash.", False),
+        ("um wie viel Uhr kommt er", "Er kommt alle acht Wochen.", True),
+        ("at what time of the year is it", "It is from 3 May on.", False),
+        ("combien coûtait le logement", "Très bien chauffé.", True),
+        ("what does it cost", "It is free.", False),
+        ("was hat der Otter gekostet", "Am 14. April waren 38 Leute da.", True),
+        ("was hat der Otter gekostet", "Er kostete 38 Kronen.", False),
+        ("what is the yearly fee", "§ 4 says so, as No. 12 and VR 2214 do.", True),
+        ("wie hoch ist der Beitrag", "Nr. 40-118, bis 3. Mai.", True),
+        ("wie hoch ist der Beitrag", "Familien | 290 |", False),
+        ("quel âge a Clotilde", "Clotilde Roy : thèse depuis novembre 2022", True),
+        ("quel âge a Clotilde", "Le journal a publié, le 3 juin 2023, une photo.", True),
+        ("wie alt ist Torben", "Torben leitet es, 19 bis 20.30 Uhr.", True),
+        ("when did it move", "It moved in May.", False),
     ],
 )
 def test_what_lacks_the_number_or_the_date_that_is_asked_for_is_known(
@@ -74,6 +91,8 @@ def test_what_lacks_the_number_or_the_date_that_is_asked_for_is_known(
         ("wie schwer ist sie", "Am 3. März 2026 waren es 5,1 kg.", "5,1 kg"),
         ("部屋はいくらですか", "部屋は14,800円、徒歩4分。", "14,800円"),
         ("what did the disk cost", "It was 119 € or 129 €.", None),
+        ("wann ist die Regatta", "Am dritten Wochenende im Juni, 900 m.", "im Juni"),
+        ("how many parts has it", "M4 has 12 parts.", "12"),
     ],
 )
 def test_the_answer_itself_is_the_one_number_of_the_measure_that_is_asked_for(

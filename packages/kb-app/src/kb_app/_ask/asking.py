@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
-from kb_app._ask.extract import Extract, extracts
+from kb_app._ask.extract import Extract, extracts, said_of_it
 from kb_app._ask.gate import Gate, chance_of, doubts, judged
 from kb_app._ask.kinds import lacks
 from kb_app._ask.narrowing import narrow, of_the_date
@@ -262,7 +262,7 @@ class Asking:
         chosen = with_rows(asked.rows, extracts(evidence))
         units = sum(len(passage.pieces) for passage in evidence.passages)
         asked.watch.note("choose", f"{count(len(chosen), 'quote')} out of {units:,} units")
-        if lacks(" ".join(part.text for part in chosen), asked.question.text):
+        if lacks(said_of_it(chosen), asked.question.text):
             read = replace(read, confidence=_LACKING, warnings=(*read.warnings, _NO_FIGURE))
             return self._said(asked, read, "score_gate")
         return self._said(asked, read, None if chosen else "score_gate", chosen)

@@ -34,6 +34,7 @@ __all__ = [
     "extracts",
     "features",
     "ranked",
+    "said_of_it",
     "words_in",
 ]
 
@@ -120,6 +121,15 @@ def extracts(evidence: Evidence) -> list[Extract]:
     told = [[unit for _, unit in run] for _, run in runs]
     told.sort(key=lambda run: chosen[0] not in run)
     return [_joined(evidence, run) for run in told]
+
+
+def said_of_it(chosen: Sequence[Extract]) -> str:
+    """Return what is quoted of passages that hold what the first one does of the question.
+
+    A number that is said of something else answers nothing.
+    """
+    held = chosen[0].passage.held if chosen else frozenset()
+    return " ".join(part.text for part in chosen if part.passage.held >= held)
 
 
 def extract_of(evidence: Evidence, unit: Scored) -> Extract:

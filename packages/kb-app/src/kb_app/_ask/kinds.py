@@ -63,13 +63,13 @@ _MONTH = (
     r"jan(?:uary?|uar)?|feb(?:ruary?|ruar)?|march|märz|apr(?:il)?|may|mai|june?|juni|july?|juli"
     r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?|enero|febrero"
     r"|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
-    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|décembre|gennaio|febbraio"
-    r"|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|janeiro|fevereiro|março|maio|junho"
-    r"|julho|setembro|outubro|dezembro|januari|februari|maart|mei|augustus"
+    r"|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre|décembre|gennaio"
+    r"|febbraio|aprile|maggio|giugno|luglio|settembre|ottobre|dicembre|janeiro|fevereiro|março|maio"
+    r"|junho|julho|setembro|outubro|novembro|dezembro|januari|februari|maart|mei|augustus"
     r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
 )
 _NUMBER = re.compile(
-    rf"\d+(?:[.,:/]\d+)*(?:\s?%)?|[一二三四五六七八九十百千万億兆]+|\b(?:{SPELLED})\b",
+    rf"(?<![A-Za-z\d])\d+(?:[.,:/]\d+)*(?:\s?%)?|[一二三四五六七八九十百千万億兆]+|\b(?:{SPELLED})\b",
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -77,6 +77,8 @@ _DATE = re.compile(
     rf"\b(?:(?:\d{{1,2}}\.?\s?(?:[-–]|au|al?|bis|to|and|und|et|y)\s?)?"
     rf"\d{{1,2}}(?:st|nd|rd|th|er|\.|º)?\s+(?:de )?(?:{_MONTH})\b\.?(?:,?\s+(?:de )?\d{{4}})?"
     rf"|(?:{_MONTH})\.?\s+\d{{1,2}}(?:,?\s+\d{{4}})?\b|(?:{_MONTH})\s+\d{{4}}\b"
+    rf"|(?:in|im|en|em|since|until|seit|bis|ab|ende|anfang|mitte|depuis|desde|hasta)"
+    rf" (?:{_MONTH})\b(?: \d{{4}}\b)?"
     r"|\d{4}-\d\d-\d\d|(?:1\d|20)\d\d\b)"
     r"|\d{1,4}\s?[年년]\s?(?:\d{1,2}\s?[月월]\s?(?:\d{1,2}\s?[日일])?)?|\d{1,2}\s?(?:世紀|世纪|세기)"
     r"|\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]",
@@ -106,6 +108,19 @@ _FORMED = {
 }
 """What something looks like that is asked for by these words."""
 _FORMS = [(re.compile(asked, re.IGNORECASE), re.compile(form)) for form, asked in _FORMED.items()]
+_NO_MEASURE = {
+    "money": re.compile(
+        r"\d+(?:[.,]\d+)* (?!Mark|Kron|Pfund|Pound|Rubel|Rupi|Lir)[A-ZÄÖÜ][a-zäöüß]"
+    ),
+    "height": re.compile("[A-Za-z]"),
+}
+"""A number without a unit that is none of the measure: what is paid has no name behind it that it
+counts, as *38 Leute*, and what is high is not said in words alone."""
+_FREE = re.compile(
+    r"\b(?:free|nothing|gratis|kostenlos|kostenfrei|umsonst|nichts|gratuit\w*|rien|nada|бесплатно)\b"
+    r"|無料|免费|무료",
+    re.IGNORECASE,
+)
 _FIGURE = re.compile(r"\d+")
 _YEAR = re.compile(r"\d{4}")
 _BORN = re.compile(
@@ -114,6 +129,8 @@ _BORN = re.compile(
     re.IGNORECASE,
 )
 """What makes a year alone say how old somebody is."""
+_LED = re.compile(r"[a-zà-ÿ] $")
+"""Before the date of something that is told, as in *met on 3 May*; in *Kai: 3 May 1990* none is."""
 
 
 def expected(question: str) -> tuple[str | None, ...]:
@@ -145,6 +162,8 @@ def lacks(text: str, question: str) -> bool:
         return True
     if any(_NUMBER.finditer(text)) and not _measuring(text, question):
         return True
+    if "money" in asked_measures(question):
+        return not any(_NUMBER.finditer(text)) and not _FREE.search(text)
     kinds = [kind for kind, asked in _SURELY.items() if asked.search(question)]
     if "date" in kinds and _TIME.search(text):
         return False
@@ -179,16 +198,21 @@ def _measuring(text: str, question: str) -> list[tuple[int, int]]:
         return found
     dates = [match.span() for match in _DATE.finditer(text) if not match.group().isdecimal()]
     known = [(start, end, measure) for start, end, measure in measured(text) if measure]
+    others = [counts for measure, counts in _NO_MEASURE.items() if measure in wanted]
+    others = [] if "count" in wanted else others
 
     def answers(start: int) -> bool:
         for a, b in dates:
             if a <= start < b and "date" in wanted:
-                is_day = "years" not in wanted or len(_FIGURE.findall(text, a, b)) > 1
-                return _YEAR.search(text, a, b) is not None and (is_day or bool(_BORN.search(text)))
+                is_day = len(_FIGURE.findall(text, a, b)) > 1 and not _LED.search(text, 0, a)
+                is_told = is_day or "years" not in wanted or bool(_BORN.search(text))
+                return is_told and _YEAR.search(text, a, b) is not None
             if a <= start < b:
                 return False
         within = [measure for a, b, measure in known if a <= start < b]
-        return not within or within[0] in wanted
+        if within:
+            return within[0] in wanted
+        return not any(counts.match(text, start) for counts in others)
 
     return [span for span in found if answers(span[0])]
 

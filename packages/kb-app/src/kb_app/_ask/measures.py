@@ -17,6 +17,7 @@ SPELLED = (
     r"|eigh|nine)teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred|thousand|million"
     r"|billion|half|third|dozen|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|dos|tres|cuatro"
     r"|cinco|seis|siete|ocho|nueve|diez|elf|zwölf|hundert|tausend|once|doce|quince|veinte|cien|mil"
+    r"|hälfte|drittel|dutzend|mitad|moitié"
     r"|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|quinze|vingt|trente|cent|mille"
     r"|due|tre|quattro|cinque|sette|otto|nove|dieci|dois|duas|três|quatro|sete|oito|dez"
     r"|twee|drie|vijf|zes|zeven|acht|negen|tien|дв[ае]|дву[мх]|тр[иё]х?|четыр\w+|пят[ьи]|шест[ьи]"
@@ -53,13 +54,21 @@ _TIMES = (
 )
 _NUMBER = re.compile(
     rf"(?P<before>[$€£¥₩]|\b(?:EUR|USD|CHF|GBP)|S/)?\s?(?<![a-zA-Z0-9_.,:])"
-    rf"(?:{_CODE}|{_TIME}|(?:{_FIGURE}\s?[-–]\s?)?{_FIGURE}|\b(?:{SPELLED})\b)"
+    rf"(?:{_CODE}|{_TIME}|(?:{_FIGURE}\s?(?:[-–]|bis|to|or|oder|à|a|o)\s?)?{_FIGURE}"
+    rf"|\b(?:{SPELLED})\b)"
     rf"(?:[\s-]?{_TIMES}(?:"
     + "|".join(rf"(?P<{measure}>(?:{words}){_ENDS})" for measure, words in _AFTER.items())
     + rf"))?(?!\d){_ENDS}",
     re.IGNORECASE,
 )
 _CLOCK = re.compile(_TIME)
+_BEFORE_CODES = re.compile(
+    r"(?:[§#№]|\b(?:[Nn][or]\.|[Nn][º°]|Art\.))\s?$"
+    r"|\b(?!CHF|GBP)(?P<capitals>[A-Z]{2,4})[ -](?:\d+[ -])*$"
+)
+_BEFORE, _LONG = 12, 3
+"""How far before it that is looked for, and how many digits a code has behind some capitals, at
+least: *VR 2214*."""
 _UNIT = {
     measure: re.compile(rf"(?:{words}){_ENDS}", re.IGNORECASE) for measure, words in _AFTER.items()
 }
@@ -67,17 +76,28 @@ _UNIT = {
 _ASKED = {
     "money": r"\bhow much (?:do|does|did|is|was|would|will|has|have)\b.*"
     r"\b(?:costs?|pay|paid|spend|spent)\b|\bwhat (?:do|does|did|will|would)\b.*\bcost\b"
+    r"|\b(?:what|how (?:much|high)) (?:is|was) the (?:\w+ )?"
+    r"(?:price|rent|fee|premium|fare|salary)\b"
+    r"|\bwie hoch (?:ist|war|sind|waren) (?:die|der|das)? ?"
+    r"(?:miete|kaution|preis|kosten|gebühr(?:en)?|prämie|gehalt|lohn)\b"
     r"|\bwas (?:kosten|kostet)\b|\b(?:was|wie ?viel)\b.*\b(?:gekostet|kosten|kostete)\b"
-    r"|\bwie teuer\b|\bcuánto (?:cuesta|costó)n?|\bcombien (?:coûte|ça coûte|a coûté|ont coûté)"
+    r"|\bwie teuer\b|\bcuánto (?:cuesta|costó)n?|\bcombien\b.*\bco[uû]t\w+"
+    r"|\bquels? (?:est|était|sont) les? (?:prix|coûts?|loyers?|salaires?|tarifs?)\b"
+    r"|\bcuál (?:es|era|fue) el (?:precio|costo|coste|alquiler|sueldo|salario)\b"
     r"|\bсколько сто\w+|いくら|値段|多少钱|얼마예요",
     "years": r"\bhow old\b|\bwie alt\b|\bqué edad\b|\bcuántos años tiene\b|\bquel âge\b"
     r"|\bсколько .*\bлет\b|何[歳才]|몇 살|多大年纪|几岁",
     "weight": r"\bhow heavy\b|\bhow much (?:do|does|did)\b.*\bweigh\b|\bwie schwer\b"
     r"|\bwie ?viel wiegt\b|\bcuánto pesa|\bcombien pès|\bсколько вес",
-    "length": r"\bhow (?:far|tall|deep|wide)\b|\bwie (?:weit|tief|breit)\b",
+    "height": r"\bhow (?:tall|deep|wide)\b|\bwie (?:tief|breit)\b",
+    "length": r"\bhow far\b|\bwie weit\b",
+    "clock": r"\bwhat time\b(?! (?:of|period|frame|span|zone))|\bum wie ?viel uhr\b"
+    r"|\bà quelle heure\b|\ba qué hora\b|\ba che ora\b|\bhoe laat\b"
+    r"|\bво сколько\b(?! (?:раз|обо))|何時(?!間)|几点|몇\s?시(?!간)",
     "time": r"\bhow long (?:do|does|did|will)\b.*\b(?:take|last)\b|\bwie lange\b|\bcuánto tiempo\b"
     r"|\bcuánto (?:dura|duró|tarda|tardó)\b|\bcombien de temps\b"
     r"|\bсколько времени\b|何時間|何分|多长时间",
+    "amount": r"\bhow much (?:is|was|are|were)\b|\bwie hoch (?:ist|war|sind|waren)\b",
 }
 _ASKED_OF = {measure: re.compile(words, re.IGNORECASE) for measure, words in _ASKED.items()}
 _COUNTED = re.compile(
@@ -92,6 +112,8 @@ _ALSO = {
     "count": frozenset({"percent", "weight", "size"}),
     "degrees": frozenset({"size"}),
     "size": frozenset({"degrees", "length"}),
+    "height": frozenset({"length"}),
+    "amount": frozenset({*_AFTER, "count"}) - {"time", "years", "clock"},
 }
 """What answers, too: how far it is may be said in hours, how old somebody is by a date, and how
 many potatoes it takes by their weight."""
@@ -105,6 +127,7 @@ def asked_measures(question: str) -> frozenset[str]:
             m for m, unit in _UNIT.items() if unit.fullmatch(counted["thing"] or counted["chose"])
         )
         found = next(units, "count")
+        return _ALSO.get(found, frozenset()) | {found, "count"}
     return frozenset() if found is None else _ALSO.get(found, frozenset()) | {found}
 
 
@@ -117,8 +140,17 @@ def measured(text: str) -> Iterator[tuple[int, int, str | None]]:
         measure = next((m for m in _AFTER if found[m] is not None), None)
         if found["before"]:
             measure = "money"
-        elif found["code"]:
+        elif found["code"] or (measure is None and _is_code(text, *found.span())):
             measure = "code"
         elif measure is None and _CLOCK.fullmatch(found.group().strip()):
             measure = "clock"
         yield *found.span(), measure
+
+
+def _is_code(text: str, start: int, end: int) -> bool:
+    """Say whether what stands before a number makes it one of its kind, as *§ 4* is."""
+    said = text[start:end].lstrip()
+    before = _BEFORE_CODES.search(text, max(0, start - _BEFORE), end - len(said))
+    if before is None:
+        return False
+    return before["capitals"] is None or end - before.end("capitals") > _LONG
