@@ -481,6 +481,25 @@ def test_notes_in_another_language_are_judged_by_how_near_they_come_not_by_their
     assert chances[0] == chances[1] > gates[0].sure
 
 
+@pytest.mark.parametrize(
+    ("lang", "text", "is_held"),
+    [
+        ("de", "150 g Salatgurke.", True),
+        ("de", "Die Schgurken.", False),
+        ("de", "Der Gurkensalat.", False),
+        ("de", "Die Gurken.", True),
+        ("en", "A salatgurke.", False),
+    ],
+)
+def test_a_compound_holds_what_it_is_a_kind_of(lang: str, text: str, *, is_held: bool) -> None:
+    note = cast("StoredChunk", {**chunk(text), "lang": lang})
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("gurken", "gurk"), 1.0),))
+    found = evidence_of("gurken", [note], [1.0], known, Near(0.8))
+    assert found is not None
+
+    assert bool(found.passages[0].held) is is_held
+
+
 def test_a_number_that_is_said_of_something_else_is_none_of_the_answer() -> None:
     known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
     chunks = [chunk("Sales are good."), chunk("Costs are 12 €."), chunk("Sales are 9 €.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kb_app._ask.kinds import lacks, marked
+from kb_app._ask.kinds import is_unlisted, lacks, marked
 
 
 @pytest.mark.parametrize(
@@ -101,3 +101,26 @@ def test_the_answer_itself_is_the_one_number_of_the_measure_that_is_asked_for(
     span = marked(text, question)
 
     assert (span and text[slice(*span)]) == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "is_not_there"),
+    [
+        ("wie viel Milch brauche ich", True),
+        ("wie viel Mehl brauche ich", False),
+        ("wie viele Eier brauche ich", False),
+        ("wie viele Äpfel brauche ich", False),
+        ("wie viel kostet der Kuchen", False),
+        ("how many onions do I need", True),
+        ("how much time does it take", False),
+        ("how much does it take", False),
+        ("¿cuántas cebollas lleva?", True),
+        ("combien d'œufs faut-il", True),
+    ],
+)
+def test_a_list_of_amounts_says_of_what_each_is(question: str, *, is_not_there: bool) -> None:
+    """Perhaps by a compound."""
+    listed = "1 kg Boskoopäpfel, 250 g Dinkelmehl, 125 g Butter, 2 Eier, 100 g Rohrzucker."
+
+    assert is_unlisted(listed, question) is is_not_there
+    assert not is_unlisted("Nimm 250 g davon, dazu etwas Butter.", question)

@@ -53,6 +53,11 @@ _EMPTY = 0.1
 """Of its weight, what a word has that means nothing by itself, such as *how*."""
 _TELLS = 0.05
 """Of the weight of a question's heaviest word, what a word has at least that tells anything."""
+_COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "nb", "lb"})
+"""Languages that write compounds as one word, whose last part says what they are."""
+_SHORT_OF, _SHORT_HEAD = 3, 4
+"""How many letters are before that last part, and in it, at least: *Preis* is no *Reis*."""
+_VOWEL = re.compile("[aeiouyäöüåæø]")
 _NO_READING = PartReading((), 0.0)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"([^\n:：–—]{1,40}?)\s?(?:[:：]\s|：|\s[–—]\s)")
@@ -258,6 +263,13 @@ def _weighed(known: KnownWords, question: str, chunks: Sequence[StoredChunk]) ->
     )
 
 
+def _heads(term: str) -> Iterator[str]:
+    """Yield what *term* may be a kind of, if it is a compound: *gurke* of *salatgurke*."""
+    for at in range(_SHORT_OF, len(term) - _SHORT_HEAD + 1):
+        if _VOWEL.search(term, 0, at):
+            yield term[at:]
+
+
 def _forms(text: str, lang: str | None) -> set[str]:
     streams = analyze(text, lang)
     return {*streams.stem.split(), *streams.cjk.split(), *streams.exact.split()}
@@ -449,6 +461,7 @@ class _Holding:
     def __init__(self, known: KnownWords) -> None:
         self._forms = [frozenset(word.forms) for word in known.words]
         self._weights = tuple(word.weight for word in known.words)
+        self._heads = frozenset[str]().union(*self._forms)
         least = _TELLS * max(self._weights, default=0.0)
         self.telling = frozenset(
             number
@@ -460,6 +473,8 @@ class _Holding:
     def words_in(self, text: str, lang: str | None) -> frozenset[int]:
         """Return the numbers of the words that *text* holds."""
         terms = _forms(text, lang)
+        if lang in _COMPOUNDING:
+            terms |= {head for term in terms for head in _heads(term) if head in self._heads}
         return frozenset(i for i, forms in enumerate(self._forms) if forms & terms)
 
     def share(self, held: frozenset[int]) -> float:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 
+from kb_app._ask.languages import LANGUAGES
 from kb_app._ask.measures import SPELLED, asked_measures, measured
+from kb_search.analysis import fold
 
-__all__ = ["KINDS", "expected", "fits", "lacks", "marked"]
+__all__ = ["KINDS", "expected", "fits", "is_unlisted", "lacks", "marked"]
 
 KINDS = ("number", "date", "name")
 
@@ -116,6 +118,16 @@ _NO_MEASURE = {
 }
 """A number without a unit that is none of the measure: what is paid has no name behind it that it
 counts, as *38 Leute*, and what is high is not said in words alone."""
+_AMOUNT_OF = re.compile(
+    r"\b(?:how (?:many|much)|wie ?viele?(?=\s+(?-i:[A-ZÄÖÜ]))|cuánt(?:a|[ao]s)|quant[aei]|hoeveel"
+    r"|combien d(?:e\s|['’]))\s*(?P<word>(?P<thing>[^\W\d_]{3,}?)(?:es|en|s|n|e)?)\b",
+    re.IGNORECASE,
+)
+_AMOUNTS = re.compile(
+    rf"(?:^|[,;:\n])[ -]*(?:\d+(?:[.,/]\d+)?|[½¼¾]|{SPELLED}) [^,;:\n]*[^\W\d_]{{3}}"
+)
+_LIST = 3
+_ANY_AMOUNT = frozenset(["money", "time", "geld", "zeit", "dinero", "argent", "temps"])
 _FREE = re.compile(
     r"\b(?:free|nothing|gratis|kostenlos|kostenfrei|umsonst|nichts|gratuit\w*|rien|nada|бесплатно)\b"
     r"|無料|免费|무료",
@@ -168,6 +180,20 @@ def lacks(text: str, question: str) -> bool:
     if "date" in kinds and _TIME.search(text):
         return False
     return bool(kinds) and not any(_new(kind, text, question) for kind in kinds)
+
+
+def is_unlisted(text: str, question: str) -> bool:
+    """Say whether *question* asks how much there is of something, and *text* lists other amounts.
+
+    A list of amounts says of what each is, perhaps by a compound: *300 g Tellerlinsen*.
+    """
+    asked = _AMOUNT_OF.search(question)
+    if asked is None or len(_AMOUNTS.findall(text)) < _LIST:
+        return False
+    word = asked["word"].casefold()
+    if word in _ANY_AMOUNT or any(word in language.known for language in LANGUAGES):
+        return False
+    return fold(asked["thing"]) not in fold(text)
 
 
 def marked(text: str, question: str) -> tuple[int, int] | None:
