@@ -247,8 +247,35 @@ def test_where_there_are_several_languages_every_word_may_be_known_and_match_by_
     known = Basis(known=KnownWords(share=1.0, full_match=30.0))
 
     assert fuse("auto", function_words, meaning, basis=known)[0].chunk_key == 0
-    mixed = replace(known, of_languages=True)
+    mixed = replace(known, elsewhere=frozenset())
     assert fuse("auto", function_words, meaning, basis=mixed)[0].chunk_key == 200
+
+
+def test_what_is_in_another_language_than_the_words_found_is_not_behind_for_its_words() -> None:
+    words = scores(16.0, *(6.0 - rank / 30 for rank in range(99)))
+    meaning = [Scored(200, 0.9), Scored(0, 0.885), *(Scored(300 + n, 0.87) for n in range(98))]
+    known = KnownWords(share=1.0, full_match=16.0)
+    here, there = (Basis(known=known, elsewhere=keys) for keys in (frozenset(), frozenset({200})))
+
+    assert fuse("auto", words, meaning, basis=here)[0].chunk_key == 0
+    assert fuse("auto", words, meaning, basis=there)[0].chunk_key == 200
+    named = [*words[:50], Scored(200, 3.0), *words[50:]]  # a name is the same in both
+    scored = [
+        {row.chunk_key: row.score for row in fuse("auto", found, meaning, basis=there)}
+        for found in (words, named)
+    ]
+    assert scored[0][200] / scored[0][0] < scored[1][200] / scored[1][0]
+    looked_up = replace(there, lookup=True)
+    assert fuse("auto", words, meaning, basis=looked_up)[0].chunk_key == 0
+
+
+@given(rankings(bm25), rankings(cosine), st.sets(st.integers(1, 50)))
+def test_scores_stay_in_bounds_wherever_passages_are(
+    lexical: list[Scored], vector: list[Scored], elsewhere: set[int]
+) -> None:
+    fused = fuse("auto", lexical, vector, basis=Basis(elsewhere=elsewhere))
+
+    assert all(0 <= row.score <= 1 for row in fused)
 
 
 @given(rankings(bm25), rankings(cosine), st.lists(st.floats(0.1, 200), min_size=2, max_size=2))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,12 @@ from hypothesis import given, settings, strategies as st
 
 from kb_core.quantization import dequantize, quantize
 from kb_core.records import VectorFiles, VectorRecord
+from kb_core.testing.documents import Corpus
+from kb_core.testing.fakes import HashEmbedder
+from kb_core.values import replace
 from kb_search import vectors as vectors_module
 from kb_search.blinders import Blinders, blinders_of
+from kb_search.reader import Reader
 from kb_search.vector_files import (
     cut_tails,
     generations,
@@ -22,6 +28,7 @@ from kb_search.vector_files import (
     start,
 )
 from kb_search.vectors import VectorView, append, rewrite
+from kb_search.writer import Writer
 
 DIMENSIONS = 24
 MODEL = "model.int8.r1"
@@ -209,6 +216,28 @@ def test_languages_are_left_where_nothing_tells_them_apart(tmp_path: Path) -> No
     assert blinders(view, {"de": one, "und": other}) is None  # no language
     assert blinders(view, {"de": one, "pcm": range(900, 1000)}) is None  # without vectors
     assert blinders_of(view, {"languages": "English"}, (), lambda _: 0, lambda *_: []) is None
+
+
+def test_an_index_of_several_languages_says_what_is_in_another_one(tmp_path: Path) -> None:
+    corpus = Corpus(HashEmbedder())
+    spoken = ["de"] * 8 + ["en"] * 9 + ["fr", "und"]
+    docs = [corpus.document(f"{n}.md", f"text {n}", lang=lang) for n, lang in enumerate(spoken)]
+    step = corpus.publication(*docs)
+    stats = {**step.stats, "lang_breakdown": Counter(spoken)}
+    (model,) = step.models
+    many = {model: {**step.models[model], "languages": "about 100"}}
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(replace(step, stats=stats))
+        of_one = Reader(tmp_path).snapshot()
+    with closing(Writer(tmp_path / "many")) as writer:
+        writer.publish(replace(step, stats=stats, models=many))
+        of_many = Reader(tmp_path / "many").snapshot()
+    keys = [doc.chunks[0].chunk_key for doc in docs]
+
+    assert of_one.elsewhere(keys, keys[0], model) is None
+    assert of_many.elsewhere(keys, keys[0], model) == set(keys[8:17])
+    assert of_many.elsewhere(keys, keys[9], model) == set(keys[:8])
+    assert of_many.elsewhere(keys, keys[17], model) == set()  # of one text in French
 
 
 def test_the_mean_of_many_is_that_of_a_sample(

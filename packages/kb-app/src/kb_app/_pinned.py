@@ -195,8 +195,10 @@ class PinnedSnapshot:
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> AbstractSet[int]:
         return self.whole.with_vector(list(self.chunks(keys)), model_key)
 
-    def is_of_languages(self, model_key: str, /) -> bool:
-        return self.whole.is_of_languages(model_key)
+    def elsewhere(
+        self, keys: Sequence[int], than: int, model_key: str, /
+    ) -> AbstractSet[int] | None:
+        return self.whole.elsewhere(keys, than, model_key)
 
     def _allowed_of(self, rows: Mapping[int, S]) -> dict[int, S]:
         return {key: row for key, row in rows.items() if row["source_id"] in self._allowed}

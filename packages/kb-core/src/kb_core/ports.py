@@ -110,8 +110,13 @@ class IndexSnapshot(Protocol):
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> AbstractSet[int]:
         """Return those chunks that have a vector."""
 
-    def is_of_languages(self, model_key: str, /) -> bool:
-        """Say whether chunks are in several languages, which *vector* compares alike."""
+    def elsewhere(
+        self, keys: Sequence[int], than: int, model_key: str, /
+    ) -> AbstractSet[int] | None:
+        """Return those of *keys* that are in another language than the chunk *than*.
+
+        ``None`` where *vector* does not compare several languages alike, as there is one.
+        """
         ...
 
     def count(self, where: Filter | None, /) -> int:

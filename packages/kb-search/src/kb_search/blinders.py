@@ -43,8 +43,14 @@ _OF_MANY = re.compile(r"\d|,|\band\b")
 class Blinders:
     """Takes out of a question what tells the languages of passages apart."""
 
-    def __init__(self, means: Sequence[npt.NDArray[np.float64]], passages: Sequence[int]) -> None:
-        """*means* are those of two languages or more, of so many *passages*, the most first."""
+    def __init__(
+        self,
+        means: Sequence[npt.NDArray[np.float64]],
+        passages: Sequence[int],
+        languages: Sequence[str],
+    ) -> None:
+        """*means* are those of two *languages* or more, of so many *passages*, the most first."""
+        self.languages = tuple(languages)
         self._means = np.stack(means)
         self._apart = (self._means[1:] - self._means[0]).T
         spared = _SPARED / np.asarray(passages[1:], np.float64) * (self._apart**2).sum(axis=0)
@@ -82,13 +88,11 @@ def blinders_of(
     if len(common) < _SEVERAL:
         return None
     spread = view.spread(_SPREAD) if held[common[0]] > _LISTED else []
-    found: list[tuple[int, npt.NDArray[np.float64]]] = []
+    found: list[tuple[npt.NDArray[np.float64], int, str]] = []
     for name in common[:_LANGUAGES]:
         keys = keys_in(name, spread) if held[name] > _LISTED else []
         if len(keys) < _TELLING:
             keys = sorted(view.known(keys_in(name, _LISTED)))
         if len(keys) >= _TELLING:
-            found.append((held[name], view.mean(keys[:: -(-len(keys) // _SAMPLED)])))
-    if len(found) < _SEVERAL:
-        return None
-    return Blinders([mean for _, mean in found], [count for count, _ in found])
+            found.append((view.mean(keys[:: -(-len(keys) // _SAMPLED)]), held[name], name))
+    return Blinders(*zip(*found, strict=True)) if len(found) >= _SEVERAL else None

@@ -92,6 +92,15 @@ With none, a few embedded candidates tell too much of all others; from 10 to 30 
 whose answer has no vector yet lose less, and the others nothing.
 """
 
+_ELSEWHERE = 0.3
+"""What a chunk in another language than the best by words is taken to score by words, of what it
+scores by meaning: a share of the way from nothing, which its words say, to as much.
+
+More of it finds more of what is in another language than the question (over five mixtures of
+two to four, .830 nDCG@10 with .3, .838 with .4), and costs questions in the language of the
+answer (.0010 and .0018; with .2, nothing and .820).
+"""
+
 _LOOKUP_WEIGHT = 0.95
 """Of the words in a look-up; meaning is left to order what the words find equal.
 
@@ -128,8 +137,9 @@ class Basis:
     """The share of all chunks that have a vector."""
     without_vector: AbstractSet[int] = frozenset()
     """Those chunks of the lexical ranking that have none."""
-    of_languages: bool = False
-    """Whether chunks are in several languages, which meaning compares alike."""
+    elsewhere: AbstractSet[int] | None = None
+    """Where chunks are in several languages, which meaning compares alike: those of the nearest
+    that are in another one than the best by words."""
     parents: Mapping[int, Parent] | None = None
     """The documents of the chunks of both, where a chunk is to count with its document."""
 
@@ -163,8 +173,10 @@ def fuse(
     """
     if method == "auto":
         weight = weight_of_words(lexical, vector, basis)
-        missing, parents = basis.without_vector, basis.parents
-        return convex_combination(lexical, vector, weight, missing, parents)
+        elsewhere = frozenset() if basis.lookup else basis.elsewhere or frozenset()
+        return convex_combination(
+            lexical, vector, weight, basis.without_vector, basis.parents, elsewhere
+        )
     if method == "rrf":
         return reciprocal_rank_fusion(lexical, vector, k=rrf_k)
     msg = f"fusion {method!r} is none of {', '.join(FUSIONS)}"
@@ -312,19 +324,24 @@ def convex_combination(
     weight: float,
     without_vector: AbstractSet[int] = frozenset(),
     parents: Mapping[int, Parent] | None = None,
+    elsewhere: AbstractSet[int] = frozenset(),
 ) -> list[Fused]:
     """Fuse two rankings by ``weight * words + (1 - weight) * meaning``; ties by chunk key.
 
     Words and meaning are scores between 0, for a chunk that the channel does not propose,
     and 1 for its best. BM25 has a zero of its own, so words keep their proportions; cosines
     of any two texts are far from 0, so meaning starts at the last of the first hundred.
-    A chunk *without_vector* counts with the meaning that its words let expect. With
-    *parents*, chunks count with their documents, as ``corroborated`` has it.
+    A chunk *without_vector* counts with the meaning that its words let expect. One of those
+    *elsewhere*, whose language has other words, has .3 of its meaning by words, beside what it
+    shares with the question. With *parents*, chunks count with their documents, as
+    ``corroborated`` has it.
     """
     words = {row.chunk_key: share for row, share in zip(lexical, _words(lexical), strict=True)}
     meaning = {row.chunk_key: share for row, share in zip(vector, _meaning(vector), strict=True)}
     if vector:
         meaning |= _expected(words, meaning, without_vector)
+    for key in meaning.keys() & elsewhere:
+        words[key] = words.get(key, 0.0) + _ELSEWHERE * meaning[key]
     parts = (
         {key: weight * share for key, share in words.items()},
         {key: (1 - weight) * share for key, share in meaning.items()},
@@ -335,9 +352,11 @@ def convex_combination(
     if parents is not None and any(parent.chunk_count != 1 for parent in parents.values()):
         others = _others(lexical, vector, parts, without_vector)
         # Rounded before, too: what the list is without its documents decides among equals.
-        told = _borne_out(dict(zip(found, rounded(scores.values()), strict=True)), others, parents)
-        most = max([1.0, *told.values()])
-        scores = {key: score / most for key, score in told.items()}
+        scores = _borne_out(
+            dict(zip(found, rounded(scores.values()), strict=True)), others, parents
+        )
+    if (most := max(scores.values(), default=0.0)) > 1:
+        scores = {key: score / most for key, score in scores.items()}
     return _merged(lexical, vector, scores)
 
 
@@ -370,7 +389,8 @@ def weight_of_words(
         return 0.5
     if basis.lookup:
         return _LOOKUP_WEIGHT
-    matched = _matched(lexical[0].score, basis.known, of_languages=basis.of_languages)
+    of_languages = basis.elsewhere is not None
+    matched = _matched(lexical[0].score, basis.known, of_languages=of_languages)
     # A chunk without any of the words is one that the words tell apart from those they found,
     # as far as they could have been found in it. A chunk without a vector is only one not
     # embedded yet.

@@ -177,9 +177,20 @@ class Snapshot:
         with translate_errors("look for vectors"):
             return set() if vectors is None else vectors.view.known(keys)
 
-    def is_of_languages(self, model_key: str, /) -> bool:
-        """Say whether chunks are in several languages, which ``vector`` compares alike."""
-        return model_key in self._vectors and self._blinders_of(model_key) is not None
+    def elsewhere(self, keys: Sequence[int], than: int, model_key: str, /) -> set[int] | None:
+        """Return those of *keys* that are in another language than the chunk *than*.
+
+        ``None`` where ``vector`` does not compare several languages alike, as there is one.
+        """
+        blinders = self._blinders_of(model_key) if model_key in self._vectors else None
+        if blinders is None:
+            return None
+        language = self.chunks([than])[than]["lang"]
+        others = tuple(name for name in blinders.languages if name != language)
+        if len(others) == len(blinders.languages):  # it is in none that is told apart
+            return set()
+        with translate_errors("look for languages"):
+            return self._passing(OneOf("lang", others), keys)
 
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""

@@ -45,6 +45,8 @@ _QUOTED_WORDS = 6
 """From so many words on a text that stands somewhere word for word is a quotation."""
 _HEADED_WORDS = 2
 """From so many words on a heading is one passage's own: a title is its document's anyway."""
+_COMPARED_ELSEWHERE = 20
+"""So many of the nearest passages have more by words where they are in another language."""
 _QUOTED_IN = 3
 """How many of the best passages by words are looked at for it."""
 _ALL_BUT_WHOLE = 0.9
@@ -309,12 +311,16 @@ def _basis(
         known = replace(meant, read_as=known.read_as)
     best = proposals.lexical[0].score
     may_quote = bool(proposals.vector) and best >= _ALL_BUT_WHOLE * known.full_match
+    elsewhere = None
+    if proposals.vector and model_key is not None:
+        near = [row.chunk_key for row in proposals.vector[:_COMPARED_ELSEWHERE]]
+        elsewhere = snapshot.elsewhere(near, proposals.lexical[0].chunk_key, model_key)
     return replace(
         proposals.basis,
         lookup=may_quote and _is_quotation(snapshot, parsed.text, proposals.lexical),
         known=known,
         without_vector=without,
-        of_languages=bool(proposals.vector) and snapshot.is_of_languages(str(model_key)),
+        elsewhere=elsewhere,
     )
 
 

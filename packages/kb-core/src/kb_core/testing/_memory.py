@@ -341,8 +341,8 @@ class MemorySnapshot:
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
         return {key for key in keys if key in self._state.vectors.get(model_key, {})}
 
-    def is_of_languages(self, model_key: str, /) -> bool:  # noqa: ARG002 - it compares as it is
-        return False
+    def elsewhere(self, keys: Sequence[int], than: int, model_key: str, /) -> None:
+        """Return nothing: questions are compared as they are."""
 
     def count(self, where: Filter | None, /) -> int:
         return sum(passes(entry.facts, where) for entry in self._state.entries.values())

@@ -150,9 +150,8 @@ class Snapshot:
         """Return those chunks that have a vector."""
         return {int(row["chunk_key"]) for row in self._vectors(keys, model_key, ["chunk_key"])}
 
-    def is_of_languages(self, model_key: str, /) -> bool:  # noqa: ARG002 - as another index has it
-        """Say no: the server compares questions as they are."""
-        return False
+    def elsewhere(self, keys: Sequence[int], than: int, model_key: str, /) -> None:
+        """Return nothing: the server compares questions as they are."""
 
     def count(self, where: Filter | None, /) -> int:
         """Return how many chunks pass *where*."""
