@@ -72,6 +72,35 @@ def test_front_matter_rules_fences_and_headings_that_are_shown_anyway_are_left_o
     )
 
 
+@pytest.mark.parametrize(
+    ("medium", "text"),
+    [
+        ("office", "Grading\n\nThe exam counts sixty percent."),
+        ("pdf", "1. Grading\n\nThe exam counts\nsixty percent."),
+        ("text", "Grading\n=======\n\nThe exam counts\nsixty percent."),
+    ],
+)
+def test_a_heading_that_is_shown_anyway_needs_no_marks_to_be_left_out(
+    medium: str, text: str
+) -> None:
+    headings = ("Course", text.partition("\n")[0])
+
+    found = excerpt(Passage(text=text, medium=medium, shown=headings), "exam", columns=60)
+    assert texts(found) == ["The exam counts sixty percent."]
+    assert text.split("\n")[found.line].startswith("The exam counts")
+    assert texts(excerpt(Passage(text=text, medium=medium), "exam", columns=60)) != texts(found)
+
+
+def test_items_and_rows_of_media_without_marks_are_a_line_each() -> None:
+    text = "Spring\n\nSow tomatoes\nPrune roses\n\nseed\tprice\ngarlic\t3.20"
+
+    found = excerpt(Passage(text=text, medium="html", shown=("Spring",)), "roses", rows=6)
+    assert texts(found) == ["Sow tomatoes", "Prune roses", "seed\tprice", "garlic\t3.20"]
+    assert texts(excerpt(Passage(text=text, medium="text"), "roses"))[1] == (
+        "Sow tomatoes Prune roses"
+    )
+
+
 def test_prose_that_flows_is_on_one_line_and_what_stands_alone_is_not() -> None:
     assert shown("chunking disagreed", columns=110) == [
         "We talked about chunking for long. A block of code is never cut in two. Nobody disagreed."

@@ -32,6 +32,8 @@ _ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
 _SENTENCE = lazy_pattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
 _LINKS = lazy_pattern(r"!?\[([^\]\n]*)\]\([^()\s]*\)")
 _LINES_ONLY = frozenset({"code", "csv", "notebook"})
+_UNBROKEN = frozenset({"book", "html", "office"})
+"""Media whose paragraphs and items are a line each, without marks."""
 _WIDE = frozenset("WF")
 _STEM = 4
 _WHOLE_LINE = 600
@@ -75,7 +77,7 @@ class Passage(NamedTuple):
 
 def excerpt(passage: Passage, query: str, *, columns: int = 96, rows: int = 3) -> Excerpt:
     """Return what of *passage* to show for *query* in *rows* of so many *columns*."""
-    hidden = {_plain(each) for each in passage.shown}
+    hidden = {_plain(each) for each in passage.shown} - {""}
     pieces = list(_pieces(passage.text, passage.medium, hidden))
     first, last = _best(pieces, query, columns * rows, columns)
     chosen = pieces[first:last]
@@ -99,9 +101,13 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
     paragraph: list[str] = []
     begun = at
     for number, (line, kind) in enumerate(zip(lines[at:], _kinds(lines[at:]), strict=True), at):
-        if kind != "prose":
-            yield from _sentences(paragraph, begun)
+        is_unbroken = medium in _UNBROKEN
+        if kind != "prose" or is_unbroken:
+            yield from _sentences(paragraph, begun, shown)
             paragraph = []
+        if is_unbroken and "\t" in line.strip():  # the row of a table
+            yield _Piece(line, number, flows=False)
+            continue
         if kind in {"prose", "item"}:
             begun = begun if paragraph else number
             paragraph.append(line)
@@ -109,7 +115,7 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
             yield _Piece(_readable(line), number, flows=False)
         elif kind in {"code", "row"}:
             yield _Piece(line if kind == "code" else _readable(line), number, flows=False)
-    yield from _sentences(paragraph, begun)
+    yield from _sentences(paragraph, begun, shown)
 
 
 def _kinds(lines: Sequence[str]) -> Iterator[str]:
@@ -132,9 +138,14 @@ def _kind(line: str, *, is_code: bool) -> str:
     return next((kind for kind, pattern in kinds if pattern.match(line)), "prose")
 
 
-def _sentences(lines: Sequence[str], first: int) -> Iterator[_Piece]:
-    """Yield the sentences of a paragraph, each with the line on which it begins."""
+def _sentences(lines: Sequence[str], first: int, shown: set[str]) -> Iterator[_Piece]:
+    """Yield the sentences of a paragraph, each with the line on which it begins.
+
+    One that only says a heading is the heading: most media have no marks before these.
+    """
     text = "\n".join(lines)
+    if _plain(text) in shown:
+        return
     ends = [match.end() for match in _SENTENCE.finditer(text)]
     for number, (start, end) in enumerate(pairwise([0, *ends, len(text)])):
         sentence = text[start:end]
