@@ -113,6 +113,10 @@ _WRITTEN = {
         '{"name": "Ann", "messages": [{"date": "2024-05-06T12:00:00", "from": "Ann", '
         '"from_id": "u1", "text": ["See ", {"text": "there"}]}]}'
     ),
+    "WhatsApp Chat with Ann.txt": (
+        "3/12/24, 6:05\u202fPM - Ann: hi\nthere\n12.3.24, 18:05 - Tom: <Media omitted>\n"
+        "[2024. 3. 12. 오후 6:05:11] ~\u202fA: \u200e<attached: 00000004-PHOTO-a.jpg>\n"
+    ),
     "a.fb2": (
         '<?xml version="1.0"?><FictionBook><description><title-info><book-title>Ice</book-title>'
         "<lang>en</lang></title-info></description><body><section><title><p>One</p></title><p>a"

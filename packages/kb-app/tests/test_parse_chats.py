@@ -9,7 +9,7 @@ import pytest
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps, Skip, detect
 from kb_app._ingest.making.chats import NoChatError, chats_of
-from kb_app._ingest.making.parsing import judge_bytes
+from kb_app._ingest.making.parsing import enclosed_bytes, judge_bytes
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
 
@@ -166,3 +166,88 @@ def test_whatever_is_in_it_there_are_conversations_or_a_reason(data: bytes) -> N
     except NoChatError:
         return
     assert all(each.data for each in found)
+
+
+MARK, NARROW = "\u200e", "\u202f"
+
+
+@pytest.mark.parametrize(
+    ("exported", "expected"),
+    [
+        (
+            (
+                f"[12.03.24, 18:05:11] Ann: {MARK}Nachrichten sind Ende-zu-Ende-verschlüsselt.\r\n"
+                "[12.03.24, 18:05:11] Ann: Kommst du?\r\nUm acht: pünktlich\r\n"
+                f"{MARK}[13.03.24, 18:06:00] Tom: {MARK}<Anhang: 00000004-Rechnung Keller.pdf>\r\n"
+                f"{MARK}[13.03.24, 18:06:30] Tom: {MARK}<Anhang: 00000005-PHOTO-2024-03-13.jpg>\r\n"
+                f"{MARK}[13.03.24, 18:07:00] Tom: {MARK}Bild weggelassen\r\n"
+                f"[13.03.24, 18:08:00] ~{NARROW}Tom: ja {MARK}<Die Nachricht wurde bearbeitet.>\r\n"
+            ),
+            (
+                "2024-03-12|Ann (18:05): Kommst du? Um acht: pünktlich|2024-03-13"
+                "|Tom (18:06): 00000004-Rechnung Keller.pdf|Tom (18:08): ja"
+            ),
+        ),
+        (
+            (
+                f"4/2/24, 11:05{NARROW}PM - Messages are end-to-end encrypted. Tap to learn more.\n"
+                f"4/2/24, 11:05{NARROW}PM - Ann: hi\n4/3/24, 12:05{NARROW}AM - Tom: <Media left>\n"
+                f"5/1/24, 12:06{NARROW}AM - Tom: IMG-20240501-WA0001.jpg (file attached)\nlook\n"
+            ),
+            "2024-04-02|Ann (23:05): hi|2024-05-01|Tom (00:06): look",
+        ),
+        (
+            "12/3/24, 6:05 p. m. - Ana: hola\n13/3/24, 6:05 a. m. - Zoé: ¿qué?\n",
+            "2024-03-12|Ana (18:05): hola|2024-03-13|Zoé (06:05): ¿qué?",
+        ),
+        (
+            (
+                "02/03/2024 à 18:05 - Ana: oui\n02/03/2024 à 18:06 - Zoé a modifié le groupe\n"
+                "01/04/2024 à 18:06 - Zoé: non\n"
+            ),
+            "2024-03-02|Ana (18:05): oui|2024-04-01|Zoé (18:06): non",
+        ),
+        (
+            "2024년 3월 12일 오후 6:05, 민수 : 안녕\n2024년 3월 12일 오전 12:06, 철수 : 그래\n",
+            "2024-03-12|민수 (18:05): 안녕|철수 (00:06): 그래",
+        ),
+        (
+            f"[2024/3/12 下午6:05:11] 王: {MARK}加密\n[2024/3/12 下午6:05:11] 王: 你好\n",
+            "2024-03-12|王 (18:05): 你好",
+        ),
+    ],
+)
+def test_texts_of_whatsapp_are_conversations(exported: str, expected: str) -> None:
+    """Whatever the order of the day and the month, and before or after noon."""
+    path, data = "WhatsApp Chat - Ann/_chat.txt", exported.encode()
+    assert judged(data, path) == "mail"
+
+    parsed = parser_for("mail")(
+        FileContent(data), SourceFile(source_id="s", path=path, media="mail")
+    )
+    ((name, text),) = [(each.name, each.data.decode()) for each in parsed.enclosures]
+    lines = [line.strip("#- ") for line in text.split("---\n")[2].split("\n")]
+    assert "|".join(filter(None, lines)) == expected
+    assert (name, text.count("\ncreated: 2024-0")) == ("WhatsApp Chat - Ann.md", 1)
+    assert enclosed_bytes(f"{path}!/{name}", path, data) == text.encode()
+
+
+def test_a_conversation_that_has_no_name_is_called_by_its_people() -> None:
+    data = b"12.03.24, 18:05 - Ann: a\n12.03.24, 18:05 - Tom: b\n12.03.24, 18:05 - Ann: c\n"
+
+    assert [each.name for each in chats_of(data, "_chat.txt")] == ["WhatsApp: Ann, Tom.md"]
+    (named,) = chats_of(data, "x/WhatsApp Chat with Ann.txt")
+    assert named.name == "WhatsApp Chat with Ann.md"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[2024-03-12 18:05:11] INFO: begun\n[2024-03-12 18:05:12] WARN: ended\n",
+        "2024-03-12 18:05:11 - INFO: begun\n2024-03-12 18:05:12 - WARN: ended\n",
+        "12.03.24, 18:05 - Ann: one message alone\n",
+        "12 eggs\n3 apples: red\n",
+    ],
+)
+def test_logs_and_lists_are_no_conversations(text: str) -> None:
+    assert judged(text.encode(), "notes.txt") == "text"

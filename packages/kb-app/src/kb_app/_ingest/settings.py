@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING
 from kb_app._data_dir import DataDir
 from kb_app._forgotten import NOTHING_FORGOTTEN, Forgotten, read_forgotten
 from kb_app._ingest.judging.decode import DECODING_VERSION
-from kb_app._ingest.judging.kinds import LINED, PAGES_OR_CODE, TOLD_BY_BYTES, Caps, check_medium
+from kb_app._ingest.judging.kinds import (
+    LINED,
+    PAGES_OR_CODE,
+    TOLD_BY_BYTES,
+    WHATSAPP,
+    Caps,
+    check_medium,
+)
 from kb_app._ingest.judging.secrets import SECRETS_VERSION
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._media import (
@@ -341,6 +348,8 @@ def _extra_of(file: SourceFile) -> str:
     """Return what only some files of a medium need or may turn out to be, as this one does."""
     if file.media == Media.MAIL and _suffix_of(file) == "json":  # no conversation: it is code
         return parser_for(Media.CODE, "json").version
+    if file.media == Media.TEXT and _suffix_of(file) == "txt":  # it may be a conversation
+        return " ".join([WHATSAPP, *versions_of(Media.MARKDOWN)])
     extra = medium_of(file.media).extra_of.get(_suffix_of(file))
     return extra.version if extra is not None else ""
 

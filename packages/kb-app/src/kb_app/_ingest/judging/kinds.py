@@ -26,6 +26,7 @@ __all__ = [
     "LINED",
     "PAGES_OR_CODE",
     "TOLD_BY_BYTES",
+    "WHATSAPP",
     "Caps",
     "Kind",
     "Skip",
@@ -275,6 +276,8 @@ CHATS = re.compile(
     re.IGNORECASE,
 )
 """What exports of conversations are called; what is in a file of such a name tells."""
+WHATSAPP = "whatsapp-1"
+"""The version of what reads conversations that are texts, of whose names none tells."""
 TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, Media.MAIL, *_LIKE)
 """What a file may turn out to be whose name says nothing."""
 PAGES_OR_CODE = (Media.HTML, Media.CODE)

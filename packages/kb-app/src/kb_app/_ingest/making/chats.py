@@ -1,9 +1,9 @@
-"""Conversations, as assistants and programs for messages export them: JSON.
+"""Conversations, as assistants and programs for messages export them: JSON, and texts of WhatsApp.
 
 Those of ChatGPT and Claude (``conversations.json``), Telegram (``result.json``), Slack (a file a
-day) and Facebook or Instagram (``message_1.json``). Each conversation is read as Markdown with
-its title and dates in front: what an assistant and a person said to each other as paragraphs of
-each, messages of people as a line each, under their days. Pure.
+day), Facebook or Instagram (``message_1.json``) and WhatsApp. Each conversation is read as
+Markdown with its title and dates in front: what an assistant and a person said to each other as
+paragraphs of each, messages of people as a line each, under their days. Pure.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
+from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import CHATS
 from kb_app._ingest.making.counting import objects_in, text_of
+from kb_app._ingest.making.whatsapp import is_whatsapp, messages_of
 from kb_core.documents import Enclosure
 
 __all__ = ["NoChatError", "chats_of", "is_chat", "may_be_chat"]
@@ -34,6 +36,8 @@ _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
 _SLACK = re.compile(r"<([^<>|]{1,2000})(?:\|([^<>]{0,2000}))?>")
 _UNTITLED = "Untitled"
 _MOST_TURNS = 100_000
+_NAMED = 4
+"""Of so many people a conversation has the names, where it has no other."""
 _LATEST = 253_402_300_800
 """The seconds since 1970 at which the year 10000 begins."""
 _YOU = {"user": "You", "human": "You", "assistant": "Assistant", "tool": "", "system": ""}
@@ -69,6 +73,9 @@ def chats_of(data: bytes, path: str) -> Iterator[Enclosure]:
 
     Raise ``NoChatError`` where the file is no export, or is damaged from there on.
     """
+    if is_whatsapp(path, data):
+        yield _of_whatsapp(FileContent(data).text, path)
+        return
     text = data.decode("utf-8-sig", "replace")
     turns: list[_Turn] = []
     try:
@@ -194,6 +201,17 @@ def _of_people(each: _Json) -> Iterator[_Turn]:
         text = text or text_of(each.get("file_name"))
     if text.strip():
         yield _Turn(who, text.strip(), moment)
+
+
+def _of_whatsapp(text: str, path: str) -> Enclosure:
+    """Return a conversation of WhatsApp, called by its file, its folder or its people."""
+    turns = [_Turn(*each) for each in messages_of(text)]
+    folder, _, name = path.rpartition("!/")[2].rpartition("/")
+    title = name.rpartition(".")[0]
+    if title.startswith("_chat"):
+        people = list(dict.fromkeys(turn.who for turn in turns))[:_NAMED]
+        title = folder.rpartition("/")[2] or f"WhatsApp: {', '.join(people)}"
+    return _by_days(title, turns)
 
 
 def _of_parts(text: object) -> str:

@@ -41,6 +41,7 @@ from kb_app._ingest.making.sealed_mail import (
     signed_content,
     without_armour,
 )
+from kb_app._ingest.making.whatsapp import is_whatsapp
 from kb_core.documents import Enclosure, Metadata, ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MailParser"]
 
-_PARSER = "mail-5"
+_PARSER = "mail-6"
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
 _KEPT = ("From", "To", "Cc", "reply-to", "message-id", "in-reply-to", "list-id")
 _LONGEST_HEADER = 2_000
@@ -74,7 +75,7 @@ class MailParser:
         data = content.data
         if is_cards(file.path):
             return _cards(content, file)
-        if is_export(file.path) or may_be_chat(file.path):
+        if is_export(file.path) or may_be_chat(file.path) or is_whatsapp(file.path, data):
             return _export(data, file)
         if data.startswith((COMPOUND, TNEF)):
             return _of_outlook(data, file)
