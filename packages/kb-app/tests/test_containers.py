@@ -1,15 +1,22 @@
-"""Archives of XML: what is in them is counted, and nothing in them reaches out of the file."""
+"""Archives of XML, and packed files: what is in them is counted, and nothing reaches out."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import zipfile
+from collections.abc import Callable
 
 import pytest
 
+from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.kinds import detect
 from kb_app._ingest.making.containers import Events, Package, Refused
+from kb_app._media import parser_for
 from kb_app.testing.office_files import archive
-from kb_core.documents import ReadingLimits
+from kb_core.documents import ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
 
 LIMITS = ReadingLimits(unpacked_mb=3, part_mb=2, members=3)
@@ -129,3 +136,56 @@ def test_a_method_of_packing_that_cannot_be_counted_is_refused() -> None:
         made.writestr("a.xml", b" " * 100_000)
 
     assert "packed by method 12" in refusal(out.getvalue(), limits=ReadingLimits()).detail
+
+
+def unpacked(data: bytes, path: str = "logs/ferry.log.gz") -> ParsedDocument:
+    kind = detect(path)
+    assert kind is not None
+    file = SourceFile(source_id="s", path=path, media=kind.media, limits=LIMITS)
+    return parser_for(kind.media)(FileContent(data), file)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_file_that_is_packed_holds_the_file(pack: Callable[[bytes], bytes]) -> None:
+    """In whatever pieces, and whatever it is called by."""
+    found = unpacked(pack(b"The walrus ") + pack(b"sleeps."))
+
+    (each,) = found.enclosures
+    assert (each.name, each.data) == ("ferry.log", b"The walrus sleeps.")
+    assert (found.text, found.warnings, found.media) == ("", (), "archive")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (gzip.compress(MEGABYTE * 3), "too_large: it unpacks to more; [limits] part_mb is 2 MB"),
+        (gzip.compress(bytes(99)), "binary: not text"),
+        (
+            gzip.compress(archive({"a": "b"})),
+            "unsupported: archives are not opened: unpack it",
+        ),
+        (b"no", "unreadable: it cannot be unpacked: Not a gzipped file (b'no')"),
+        (lzma.compress(b"x" * 99)[:20], "unreadable: it cannot be unpacked: Compressed file ended"),
+    ],
+    ids=["large", "binary", "archive", "other", "cut"],
+)
+def test_what_is_packed_and_cannot_be_read_says_why(data: bytes, expected: str) -> None:
+    refused = unpacked(data, "notes.gz").refused
+
+    assert refused is not None
+    assert ": ".join(refused).startswith(expected)
+
+
+def test_a_packed_file_that_is_cut_off_is_read_as_far_as_it_goes() -> None:
+    text = "".join(f"{number} walruses\n" for number in range(100_000)).encode()
+
+    found = unpacked(gzip.compress(text)[:-9])
+
+    (each,) = found.enclosures
+    assert text.startswith(each.data)
+    assert each.data
+    assert found.warnings[0].startswith("it is damaged, and read as far as it is whole: ")
+
+
+def test_archives_that_are_packed_stay_unread() -> None:
+    assert [detect(name) for name in ("a.tar.gz", "a.TAR.xz", "a.tgz", "a.zst")] == [None] * 4

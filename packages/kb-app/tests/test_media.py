@@ -114,6 +114,10 @@ def test_what_may_be_conversations_is_read_again_with_code_too() -> None:
     )
 
     assert settings_hash(chats, SETTINGS) != settings_hash(mail, SETTINGS)
+    of_whatsapp, text = (
+        SourceFile(source_id="s", path=name, media="text") for name in ("chat.txt", "a.rst")
+    )
+    assert settings_hash(of_whatsapp, SETTINGS) != settings_hash(text, SETTINGS)
 
 
 def test_a_file_that_only_its_bytes_tell_is_read_again_when_there_is_a_parser(

@@ -215,6 +215,11 @@ MEDIA: dict[str, Medium] = {
     ),
     Media.AUDIO: _SOUND,
     Media.VIDEO: _SOUND,
+    Media.ARCHIVE: Medium(
+        parser="kb_app._ingest.making.formats.packed:PackedParser",
+        limits=("part_mb", "ratio"),
+        holds_files=True,
+    ),
 }
 
 

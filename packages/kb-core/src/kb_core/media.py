@@ -23,6 +23,7 @@ class Media(StrEnum):
     IMAGE = "image"
     AUDIO = "audio"
     VIDEO = "video"
+    ARCHIVE = "archive"
 
 
 MEDIA_ALIASES = {"md": "markdown", "txt": "text"}

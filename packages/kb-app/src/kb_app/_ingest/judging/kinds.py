@@ -81,6 +81,7 @@ _MEDIA = _table("""
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
     audio: wav mp3 m4a flac ogg oga opus aac wma aiff aif srt vtt
     video: mp4 webm mkv mov avi m4v mpg mpeg wmv
+    archive: gz bz2 xz
 """)
 
 _CODE = _table("""
@@ -299,7 +300,7 @@ def detect(path: str) -> Kind | None:
         value = _NAMES[name]
         return Kind(Media.TEXT) if value == "text" else Kind(Media.CODE, value)
     stem, dot, extension = name.rpartition(".")
-    if not dot or not stem:
+    if not dot or not stem or stem.endswith(".tar"):
         return None
     extension = "fb2" if name.endswith(".fb2.zip") else extension
     written = path[path.rfind("/") + 1 :]

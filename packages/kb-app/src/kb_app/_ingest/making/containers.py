@@ -22,7 +22,7 @@ from kb_core.documents import ReadingLimits
 from kb_core.ingest import SkipReason
 
 __all__ = ["LOCKED", "Element", "Events", "Flat", "Locals", "Package", "Refused", "local"]
-__all__ += ["locked_out"]
+__all__ += ["check_unpacked", "locked_out"]
 
 LOCKED = "it is locked with a password"
 
@@ -133,14 +133,19 @@ class Package:
 
     def _check(self, name: str, size: int, packed: int) -> None:
         limits = self._limits
-        if size > limits.part_mb * 1_000_000:
-            raise _too_large(f"{name} in it unpacks to more", "part_mb", f"{limits.part_mb} MB")
         if self._unpacked > limits.unpacked_mb * 1_000_000:
             what = f"{limits.unpacked_mb} MB"
             raise _too_large("it unpacks to more", "unpacked_mb", what)
-        if size > _RATIO_FROM and size > limits.ratio * max(1, packed):
-            what = f"{name} in it unpacks to more than {limits.ratio:,} times its size"
-            raise _too_large(what, "ratio", f"{limits.ratio:,}")
+        check_unpacked(f"{name} in it", size, packed, limits)
+
+
+def check_unpacked(name: str, size: int, packed: int, limits: ReadingLimits) -> None:
+    """Refuse a file of *packed* bytes that *size* bytes have been unpacked of."""
+    if size > limits.part_mb * 1_000_000:
+        raise _too_large(f"{name} unpacks to more", "part_mb", f"{limits.part_mb} MB")
+    if size > _RATIO_FROM and size > limits.ratio * max(1, packed):
+        what = f"{name} unpacks to more than {limits.ratio:,} times its size"
+        raise _too_large(what, "ratio", f"{limits.ratio:,}")
 
 
 class Flat:
