@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
@@ -11,6 +12,8 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps
 from kb_app._ingest.making.compound import read_compound
 from kb_app._ingest.making.compound_writing import tree_of
+from kb_app._ingest.making.formats.office.biff import formats_of_sheets
+from kb_app._ingest.making.formats.office.moments import Format
 from kb_app._ingest.settings import Settings, settings_hash
 from kb_app._media import OFFICE, parser_for
 from kb_app.testing.compound_files import compound
@@ -53,6 +56,42 @@ def test_cells_are_read_with_their_places_and_hidden_sheets_flagged(
     assert document.places[2].span == CellSpan("Plan", "A2:C2")
     assert document.metadata.user["hidden_sheets"] == ["hidden"]
     assert document.metadata.title == "plan"
+
+
+@needs_calamine
+def test_money_units_shares_and_dates_are_as_the_file_shows_them() -> None:
+    codes = {
+        1234.5: '#,##0.00 "€";[Red]-#,##0.00 "€"',
+        0.125: "0.0%",
+        7.0: '0 "pcs"',
+        42.0: '"K-"00000',
+        45363.0: "dd/mm/yyyy",
+        2.5: "#,##0.00",
+    }
+    data = xls({"S": [["a", "b", "c"], [1234.5, 0.125, 7.0], [42.0, 45363.0, 2.5]]}, codes)
+
+    assert parse(data).text.split("\n")[3:] == [
+        "a: 1234.5 €\tb: 12.5%\tc: 7 pcs",
+        "a: K-00042\tb: 2024-03-12\tc: 2.5",
+    ]
+
+
+def test_numbers_that_stand_in_one_record_have_their_formats() -> None:
+    def record(kind: int, *numbers: int) -> bytes:
+        return struct.pack(f"<{2 + len(numbers)}H", kind, 2 * len(numbers), *numbers)
+
+    begin, end = record(0x809, 0x600, 5), record(0x0A)
+    head = begin + record(0xE0, 0, 0) + record(0xE0, 0, 9)
+    row = record(0xBD, 4, 2, 1, 0, 0, 0, 0, 0, 1, 0, 0, 4)
+    chart = begin + record(0xBD, 0, 0, 1, 0, 0, 0) + end
+    place = len(head) + 8 + len(end)
+    stream = head + record(0x85, place, 0) + end + begin + chart + row + end
+
+    (shown,) = formats_of_sheets(compound({"Workbook": stream.ljust(4096, b"\0")}))
+    assert shown == {(4, 2): Format.SHARE, (4, 4): Format.SHARE}
+    for cut in range(1, len(stream)):
+        formats_of_sheets(compound({"Workbook": stream[:cut]}))
+    assert formats_of_sheets(b"no") == []
 
 
 @needs_calamine

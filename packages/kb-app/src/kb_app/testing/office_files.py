@@ -202,14 +202,21 @@ def _open(name: str, inside: str) -> str:
     )
 
 
-def xls(sheets: Mapping[str, Sequence[Sequence[str | float]]]) -> bytes:
-    """Return a book of before 2007, as small as the format allows, by sheet and row."""
-    bodies = [_old_sheet(rows) for rows in sheets.values()]
-    at, places = len(_old_book(sheets, [0] * len(bodies))), list[int]()
+def xls(
+    sheets: Mapping[str, Sequence[Sequence[str | float]]], codes: Mapping[float, str] | None = None
+) -> bytes:
+    """Return a book of before 2007, as small as the format allows, by sheet and row.
+
+    *codes* are the formats of some numbers.
+    """
+    codes = codes or {}
+    bodies = [_old_sheet(rows, list(codes)) for rows in sheets.values()]
+    styles = _old_styles(codes.values())
+    at, places = len(_old_book(sheets, [0] * len(bodies), styles)), list[int]()
     for body in bodies:
         places.append(at)
         at += len(body)
-    return _compound("Workbook", _old_book(sheets, places) + b"".join(bodies))
+    return _compound("Workbook", _old_book(sheets, places, styles) + b"".join(bodies))
 
 
 def xlsb(sheets: Mapping[str, Sequence[Sequence[str | float]]]) -> bytes:
@@ -258,19 +265,30 @@ def _record(kind: int, data: bytes = b"") -> bytes:
     return struct.pack("<HH", kind, len(data)) + data
 
 
-def _old_book(names: Iterable[str], places: Sequence[int]) -> bytes:
-    made = _record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 0, 0, 0))
+def _old_styles(codes: Iterable[str]) -> bytes:
+    """Return the formats of cells, and a style for each behind that of plain ones."""
+    formats, styles = b"", _record(0xE0, bytes(20)) if codes else b""
+    for number, code in enumerate(codes, 164):
+        text = struct.pack("<HHB", number, len(code), 1) + code.encode("utf-16-le")
+        formats += _record(0x41E, text)
+        styles += _record(0xE0, struct.pack("<HH", 0, number) + bytes(16))
+    return formats + styles
+
+
+def _old_book(names: Iterable[str], places: Sequence[int], styles: bytes) -> bytes:
+    made = _record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 0, 0, 0)) + styles
     for name, place in zip(names, places, strict=True):
         head = struct.pack("<IBBBB", place, name.startswith("hidden"), 0, len(name), 1)
         made += _record(0x85, head + name.encode("utf-16-le"))
     return made + _record(0x0A)
 
 
-def _old_sheet(rows: Sequence[Sequence[str | float]]) -> bytes:
+def _old_sheet(rows: Sequence[Sequence[str | float]], styled: Sequence[float]) -> bytes:
     made = _record(0x809, struct.pack("<HHHHII", 0x600, 0x10, 0, 0, 0, 0))
     for row, values in enumerate(rows):
         for column, value in enumerate(values):
-            where = struct.pack("<HHH", row, column, 0)
+            style = 0 if isinstance(value, str) or value not in styled else styled.index(value) + 1
+            where = struct.pack("<HHH", row, column, style)
             if isinstance(value, str):
                 text = struct.pack("<HB", len(value), 1) + value.encode("utf-16-le")
                 made += _record(0x204, where + text)

@@ -1,6 +1,7 @@
 """Sheets of older and binary formats (xls, xlsb), by calamine, where it is installed.
 
-It gives values without their formats, so only what it takes for a date is one. A file may make
+It gives values without their formats, so only what it takes for a date is one; of xls, money,
+units and shares are told by the file. A file may make
 it ask for any amount of memory, or end its process: that is the worker's to survive.
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._ingest.judging.kinds import missing_extra
 from kb_app._ingest.making.containers import LOCKED, Refused
+from kb_app._ingest.making.formats.office.biff import Shown, formats_of_sheets
 from kb_app._ingest.making.formats.office.drawings import number
 from kb_app._ingest.making.formats.office.grid import Book, Cell, Grid
 from kb_app._ingest.making.formats.office.locked import unlocked
@@ -41,9 +43,13 @@ def read_old_sheets(data: bytes, book: Book, passwords: Sequence[str] | None = N
 
     try:
         opened = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        shown = formats_of_sheets(data)
+        if len(shown) != len(opened.sheets_metadata):
+            shown = [{}] * len(opened.sheets_metadata)
         for place, sheet in enumerate(opened.sheets_metadata):
             is_hidden = not str(sheet.visible).endswith("Visible")
-            _write(opened.get_sheet_by_index(place), Grid(book, sheet.name, is_hidden=is_hidden))
+            grid = Grid(book, sheet.name, is_hidden=is_hidden)
+            _write(opened.get_sheet_by_index(place), grid, shown[place])
     except (Refused, *_FATAL):
         raise
     except PasswordError:
@@ -55,19 +61,21 @@ def read_old_sheets(data: bytes, book: Book, passwords: Sequence[str] | None = N
         raise Refused(SkipReason.UNREADABLE, detail) from None
 
 
-def _write(sheet: CalamineSheet, grid: Grid) -> None:
+def _write(sheet: CalamineSheet, grid: Grid, formats: Shown) -> None:
     top, left = sheet.start or (0, 0)
-    for at, values in enumerate(sheet.to_python(skip_empty_area=True), top + 1):
-        if cells := list(_cells(values, left + 1)):
-            grid.row(at, cells)
+    for at, values in enumerate(sheet.to_python(skip_empty_area=True), top):
+        if cells := list(_cells(values, at, left, formats)):
+            grid.row(at + 1, cells)
     grid.end()
 
 
-def _cells(values: Sequence[object], first: int) -> Iterator[Cell]:
+def _cells(values: Sequence[object], row: int, first: int, formats: Shown) -> Iterator[Cell]:
     for column, value in enumerate(values, first):
         shown = _shown(value)
+        if type(value) in {int, float} and (format_ := formats.get((row, column))) is not None:
+            shown = format_.shown(shown) or shown
         if shown.strip():
-            yield Cell(column, shown, isinstance(value, str))
+            yield Cell(column + 1, shown, isinstance(value, str))
 
 
 def _shown(value: object) -> str:

@@ -23,7 +23,7 @@ from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formats.office.signs import Signs, signs_of
 from kb_core.citations import column_number
 
-__all__ = ["read_sheets"]
+__all__ = ["format_of_cells", "read_sheets"]
 
 _LAST_COLUMN, _LAST_ROW = 16_384, 1_048_576
 _DIGITS = "0123456789"
@@ -212,10 +212,11 @@ def _formats(styles: Element) -> list[Format | Signs]:
     codes = {each.get("numFmtId", ""): each.get("formatCode", "") for each in styles.iter("numFmt")}
     cells = styles.find("cellXfs")
     numbers = [each.get("numFmtId", "0") for each in cells or () if each.tag == "xf"]
-    return [_format(each, codes.get(each, "")) for each in numbers]
+    return [format_of_cells(each, codes.get(each, "")) for each in numbers]
 
 
-def _format(number: str, code: str) -> Format | Signs:
+def format_of_cells(number: str, code: str) -> Format | Signs:
+    """Return how a format shows numbers: one that all programs know by *number*, or its code."""
     found = format_of(number, code)
     return (signs_of(code) or found) if found is Format.PLAIN else found
 
