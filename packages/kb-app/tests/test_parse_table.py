@@ -52,6 +52,17 @@ def columns(data: bytes, path: str = "table.csv") -> tuple[str, ...]:
         ("word\nalpha\nbeta, with comma\n", ()),
         ("name,name\na,b\n", ()),
         ("name,age\n", ()),
+        ("name,age,,\nAnn,3,,\nTom,4,,\n", ("name, age",)),
+        ("day,what,sum,\n1,Ann,3\n2,Tom,4\n", ("day, what, sum",)),
+        ("sep=;\nday;what;sum\n1;Ann;3\n2;Tom;4\n", ("day, what, sum",)),
+        (
+            (
+                "Account;Ann\nNumber;1\n;\nday;what;balance;EUR;sum;EUR\n"
+                "1;Rent;3;EUR;-9;EUR\n2;Pay;4;EUR;9;EUR\n"
+            ),
+            ("day, what, balance, EUR, sum, EUR",),
+        ),
+        ("day,what,what,what\n1,a,b,c\n2,d,e,f\n", ()),
     ],
 )
 def test_the_first_record_names_the_columns_where_it_can(

@@ -1,8 +1,9 @@
 """Tables of values parted by commas or the like: the text is the file, cited by its lines.
 
 Records are kept together in blocks, and none is cut, be it several lines long. Where the
-first record names the columns, every block stands under these names: they go before a
-passage for the models, and are never put into the text.
+first record names the columns, or the first that is as wide as most, as below the head of a
+statement, every block stands under these names: they go before a passage for the models, and
+are never put into the text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from typing import TypeAlias
 
 from kb_app._ingest.making.blocks import Lines, Region
 from kb_app._ingest.making.metadata import Hints, text_metadata
@@ -20,7 +22,7 @@ from kb_core.ports import Content
 
 __all__ = ["TableParser"]
 
-_PARSER = "table-1"
+_PARSER = "table-2"
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 50
 _AGREE = 0.5
@@ -32,6 +34,11 @@ _MOST_OPEN = 200
 """After so many of those, a line is a record: each costs as much as all of its lines."""
 _LONGEST_HEADER = 300
 _FIELD_LIMIT = 2**31 - 1
+_SOME = 4
+"""From so many columns on, one in four may have the name of another."""
+
+_Record: TypeAlias = "tuple[int, int, Sequence[str]]"
+"""Its lines, from 0 up to an end, and its values."""
 
 
 class TableParser:
@@ -42,8 +49,8 @@ class TableParser:
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         lines = Lines(content.text)
         records = _records(lines, _delimiter(lines.texts, file.path))
-        first = list(islice(records, 2))
-        names = column_names(first[0][2]) if len(first) > 1 else ()
+        first = list(islice(records, _LOOKED_AT))
+        names = _header([values for _, _, values in first])
         path = (", ".join(names)[:_LONGEST_HEADER],) if names else ()
         body = "\n".join(lines.texts[:_LOOKED_AT])
         metadata, _ = text_metadata({}, Hints(path=file.path, body=body))
@@ -74,6 +81,30 @@ def _delimiter(lines: Sequence[str], path: str) -> str:
         if share >= _AGREE and share > agreed:
             best, agreed = mark, share
     return best
+
+
+def _header(records: Sequence[Sequence[str]]) -> Sequence[str]:
+    """Return the names of the columns: of the first record that is wide, else of the first."""
+    rows = [_bare(values) for values in records]
+    widths = Counter(map(len, rows))
+    width = max(widths, key=lambda each: (each * widths[each], each), default=0)
+    wide = next((at for at, row in enumerate(rows) if len(row) >= width), 0)
+    heads = (rows[at] for at in (wide, 0) if at + 1 < len(rows))
+    return next(filter(None, map(_names, heads)), ())
+
+
+def _bare(values: Sequence[str]) -> Sequence[str]:
+    """Return the values of a record up to the last one that there is."""
+    last = max((at for at, value in enumerate(values, 1) if value.strip()), default=0)
+    return values[:last]
+
+
+def _names(values: Sequence[str]) -> Sequence[str]:
+    distinct = list(dict.fromkeys(values))
+    is_one = len(distinct) == len(values)
+    is_enough = is_one or (len(values) >= _SOME and len(distinct) * 4 >= len(values) * 3)
+    are_names = is_enough and column_names(distinct)
+    return [" ".join(value.split()) for value in values] if are_names else ()
 
 
 def _unquoted(line: str) -> str:
@@ -118,7 +149,7 @@ class _Rows:
         return self.at, values
 
 
-def _records(lines: Lines, delimiter: str) -> Iterator[tuple[int, int, Sequence[str]]]:
+def _records(lines: Lines, delimiter: str) -> Iterator[_Record]:
     """Yield each record: its lines, from 0 up to an end, and its values."""
     rows = _Rows(lines, delimiter)
     found: tuple[int, Sequence[str]] | None
@@ -141,7 +172,7 @@ def _is_open(lines: Lines, at: int, count: int) -> bool:
     return count > 1 and lines.text.count('"', lines.start(at), lines.start(at + count)) % 2 == 1
 
 
-def _regions(lines: Lines, records: Iterable[tuple[int, int, Sequence[str]]]) -> Iterator[Region]:
+def _regions(lines: Lines, records: Iterable[_Record]) -> Iterator[Region]:
     """Yield records that follow each other, as far as a block is not long."""
     first, end, size = 0, 0, 0
     for begin, stop, _ in records:
