@@ -263,7 +263,9 @@ def test_half_a_surrogate_pair_where_a_file_names_things_is_no_name() -> None:
     assert [held.name for held in document.enclosures] == ["attachment 1"]
 
 
-@pytest.mark.parametrize("title", ["Microsoft Word - draft.doc", "untitled", "report.pdf", "C:\\x"])
+@pytest.mark.parametrize(
+    "title", ["Microsoft Word - draft.doc", "untitled", "(anonymous)", "report.pdf", "C:\\x"]
+)
 def test_a_title_that_a_program_gave_is_none(title: str) -> None:
     document = parse(paper(plain_page("Text."), information={"Title": title}))
 

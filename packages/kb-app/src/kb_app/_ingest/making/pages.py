@@ -242,7 +242,7 @@ def _is_bold_alone(block: TextBlock) -> bool:
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NO_TITLE = re.compile(
-    r"(?i)untitled.*|.*\.(?:docx?|pdf|pptx?|xlsx?|tex|dvi|indd|qxd|rtf|odt|ps|html?)"
+    r"(?i)untitled.*|\(?(?:anonymous|unspecified)\)?|.*\.(?:docx?|pdf|pptx?|xlsx?|tex|dvi|indd|qxd|rtf|odt|ps|html?)"
     r"|(?:microsoft (?:word|powerpoint|excel)|powerpoint|slide|document|presentation)\b.{0,80}"
     r"|\W*|.{0,2}|[\w-]+:[/\\].*"
 )

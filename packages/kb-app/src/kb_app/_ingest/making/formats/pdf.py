@@ -32,7 +32,7 @@ from kb_core.ports import Content
 
 __all__ = ["PdfParser", "Recognise", "ScanParser", "read_pdf"]
 
-_PARSER = "pdf-3"
+_PARSER = "pdf-4"
 _LITTLE_INK = 32
 _COVERED = 0.5
 _MANY_PATHS = 40
