@@ -91,14 +91,23 @@ def test_a_heading_that_is_shown_anyway_needs_no_marks_to_be_left_out(
     assert texts(excerpt(Passage(text=text, medium=medium), "exam", columns=60)) != texts(found)
 
 
+def test_the_names_of_columns_that_stand_above_are_not_told_again() -> None:
+    text = 'day;sum\n1;"3.20"\n'
+
+    found = excerpt(Passage(text=text, medium="csv", shown=("day, sum",)), "3.20")
+    assert texts(found) == ['1;"3.20"']
+    assert found.line == 1
+
+
 def test_items_and_rows_of_media_without_marks_are_a_line_each() -> None:
     text = "Spring\n\nSow tomatoes\nPrune roses\n\nseed\tprice\ngarlic\t3.20"
 
     found = excerpt(Passage(text=text, medium="html", shown=("Spring",)), "roses", rows=6)
     assert texts(found) == ["Sow tomatoes", "Prune roses", "seed\tprice", "garlic\t3.20"]
-    assert texts(excerpt(Passage(text=text, medium="text"), "roses"))[1] == (
-        "Sow tomatoes Prune roses"
-    )
+    assert texts(excerpt(Passage(text=text, medium="pdf"), "roses"))[1:3] == [
+        "Sow tomatoes Prune roses",
+        "seed\tprice",
+    ]
 
 
 def test_prose_that_flows_is_on_one_line_and_what_stands_alone_is_not() -> None:

@@ -26,7 +26,7 @@ __all__ = ["Excerpt", "Line", "Passage", "excerpt"]
 _FRONT_MATTER = lazy_pattern(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
 _HEADING = lazy_pattern(r"#{1,6}[ \t]+\S")
 _FENCE = lazy_pattern(r"[ \t]*(?:```|~~~)")
-_ROW = lazy_pattern(r"[ \t]*\|.*\|[ \t]*$")
+_ROW = lazy_pattern(r"[ \t]*\|.*\|[ \t]*$|.*\S\t+\S")
 _RULE = lazy_pattern(r"[ \t|:=*_-]{3,}")
 _ITEM = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S")
 _SENTENCE = lazy_pattern(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
@@ -96,26 +96,29 @@ def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
     at = passage.count("\n", 0, front.end()) if front else 0
     lines = passage.split("\n")
     if medium in _LINES_ONLY:
-        yield from (_Piece(line, n, flows=False) for n, line in enumerate(lines) if line.strip())
+        yield from _alone(lines, shown if medium == "csv" else ())
         return
     paragraph: list[str] = []
     begun = at
     for number, (line, kind) in enumerate(zip(lines[at:], _kinds(lines[at:]), strict=True), at):
-        is_unbroken = medium in _UNBROKEN
-        if kind != "prose" or is_unbroken:
+        if kind != "prose" or medium in _UNBROKEN:
             yield from _sentences(paragraph, begun, shown)
             paragraph = []
-        if is_unbroken and "\t" in line.strip():  # the row of a table
-            yield _Piece(line, number, flows=False)
-            continue
         if kind in {"prose", "item"}:
             begun = begun if paragraph else number
             paragraph.append(line)
         elif kind == "heading" and _plain(line) not in shown:
             yield _Piece(_readable(line), number, flows=False)
         elif kind in {"code", "row"}:
-            yield _Piece(line if kind == "code" else _readable(line), number, flows=False)
+            is_kept = kind == "code" or "\t" in line
+            yield _Piece(line if is_kept else _readable(line), number, flows=False)
     yield from _sentences(paragraph, begun, shown)
+
+
+def _alone(lines: Sequence[str], shown: Collection[str]) -> Iterator[_Piece]:
+    for number, line in enumerate(lines):
+        if line.strip() and _plain(line) not in shown:
+            yield _Piece(line, number, flows=False)
 
 
 def _kinds(lines: Sequence[str]) -> Iterator[str]:
