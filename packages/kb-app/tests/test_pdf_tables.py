@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.formats.pdf import PdfParser
 from kb_app.testing.papers import Leaf, Said, paper
@@ -44,6 +46,49 @@ def test_a_cell_of_a_table_stands_in_its_column_whatever_is_empty_or_close_besid
     assert isinstance(place.span, PageSpan)
     assert place.span.bbox is not None
     assert 230 < place.span.bbox[0] < place.span.bbox[2] < 262
+
+
+def _broken(y: float, *cells: str, middle: bool = False) -> list[Said]:
+    """Return the cells of a row, each of as many lines as *cells* has, cell after cell."""
+    said, most = [], max(cell.count("|") for cell in cells)
+    for x, cell in zip((72, 150, 250, 330), cells, strict=False):
+        lines = cell.split("|")
+        top = y - 8 * (most + 1 - len(lines)) if middle else y
+        said += [Said(x, top - 16 * at, line) for at, line in enumerate(lines)]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("head", "middle"),
+    [
+        (["Day", "What", "Who", "Sum"], False),
+        (["Day", "What", "Who", "Sum"], True),
+        (["Day", "What was|done", "Who", "Sum"], False),
+    ],
+)
+def test_cells_of_several_lines_are_in_one_row(head: list[str], middle: bool) -> None:
+    said = _broken(700, *head, middle=middle)
+    said += _broken(
+        660, "11 May", "Pump|was|renewed", "Ann and|her firm|of two", "312", middle=middle
+    )
+    said += _broken(600, "2 June", "Roof", "Tom", "90", middle=middle)
+    said += _broken(570, "7 July", "Air|ducts|cleaned", "Tom", "48", middle=middle)
+
+    document = read(said)
+
+    assert document.text.split("\n") == [
+        "\t".join(cell.replace("|", " ") for cell in head),
+        "11 May\tPump was renewed\tAnn and her firm of two\t312",
+        "2 June\tRoof\tTom\t90",
+        "7 July\tAir ducts cleaned\tTom\t48",
+    ]
+
+
+def test_columns_of_text_beside_each_other_are_no_broken_cells() -> None:
+    said = [Said(72, 700, "The first column"), Said(72, 688, "goes on and ends.")]
+    said += [Said(250, 700, "The second column"), Said(250, 688, "is read behind it.")]
+
+    assert "\t" not in read(said).text
 
 
 def test_a_sign_of_money_and_a_bracket_are_no_columns() -> None:

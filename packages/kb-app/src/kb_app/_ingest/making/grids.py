@@ -8,6 +8,7 @@ no row has a cell in each column, they are no table of that kind. Pure.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -84,11 +85,8 @@ def _starts(groups: Sequence[Sequence[Placed]]) -> Iterator[float]:
 def _in(columns: Sequence[float], row: Line) -> Line:
     """Return a row with its words in their columns."""
     cells: list[list[Placed]] = [[] for _ in columns]
-    at = 0
-    for word in sorted(row.words, key=lambda word: word.x0):
-        while at + 1 < len(columns) and word.x0 >= columns[at + 1]:
-            at += 1
-        cells[at].append(word)
+    for word in sorted(row.words, key=lambda word: word.start):
+        cells[max(0, bisect_right(columns, word.x0) - 1)].append(word)
     text, pieces, words = "", list[tuple[int, float, float]](), list[Placed]()
     for number, cell in enumerate(cells):
         text += "\t" if number else ""

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 
 from kb_app._ingest.making.glyphs import (
@@ -36,6 +37,10 @@ _ROW_LEADING = 3.2
 _INDENT = 0.9
 _DISORDER = 0.12
 _LEAST_GUTTER = 3.0
+_SLACK, _SLACK_OF_ROWS = 0.25, 0.8
+"""So many sizes of type a cell may stand above those beside it, and one of a row below others."""
+_LEAST_CELLS, _MOST_BROKEN = 3, 8
+"""A row that can have others below it, with cells of so many lines at most."""
 _DEEPEST_CUT = 12
 
 
@@ -67,9 +72,65 @@ def _rows(lines: Iterable[Line]) -> list[Line]:
     for line in lines:
         if out and _is_beside(out[-1], line):
             out[-1] = _beside(out[-1], line)
+        elif (at := _broken_cell(out, line)) is not None:
+            out[at:] = [_with_cell(out[at:], line)]
         else:
             out.append(line)
     return out
+
+
+def _broken_cell(out: Sequence[Line], line: Line) -> int | None:
+    """Return which of the last lines begins a row that *line* is a cell of, if one does.
+
+    A cell of several lines comes before the next one of its row, which stands beside it. So do
+    columns of text, so it has to be a row already, or to stand below one.
+    """
+    for at in range(len(out) - 1, max(-1, len(out) - 1 - _MOST_BROKEN), -1):
+        first, below = out[at], out[at + 1 :]
+        if first.box.x1 >= line.box.x0 or first.turn != line.turn:
+            return None
+        is_below = at > 0 and _is_below_row(out[at - 1], first, line)
+        slack = (_SLACK_OF_ROWS if is_below else _SLACK) * line.size
+        stack = hull(each.box for each in out[at:])
+        if line.box.y1 > stack.y1 + slack or line.box.y0 < stack.y0 - slack:
+            continue
+        left = _last_cell(first) - _SLACK * line.size
+        is_cell = all(each.cells == 1 and each.box.x0 >= left for each in below)
+        if is_cell and (is_below or first.cells > 1):
+            return at
+    return None
+
+
+def _last_cell(row: Line) -> float:
+    """Return where the last cell of a row begins."""
+    at = row.text.rfind("\t") + 1
+    return next((word.x0 for word in row.words if word.start == at), row.box.x0)
+
+
+def _is_below_row(above: Line, first: Line, line: Line) -> bool:
+    """Say whether right below a row of some cells, which reach over *line*, *first* begins."""
+    gap = (above.box.y0 - first.box.y1) / line.size
+    is_near = above.turn == line.turn and -_SLACK < gap < _ROW_LEADING
+    return is_near and above.cells >= _LEAST_CELLS and above.box.x1 > line.box.x0
+
+
+def _with_cell(broken: Sequence[Line], line: Line) -> Line:
+    """Return a row, the last cell of which is *broken* into several lines, and its next cell."""
+    row = reduce(_under, broken)
+    apart = row.box._replace(x1=line.box.x0 - _WIDEST_GAP * line.size)
+    return replace(_beside(replace(row, box=apart), line), box=hull((row.box, line.box)))
+
+
+def _under(row: Line, line: Line) -> Line:
+    """Return *row* with what goes on under its last cell."""
+    at = len(row.text) + 1
+    words = tuple(word._replace(start=at + word.start) for word in line.words)
+    return replace(
+        row,
+        text=f"{row.text} {line.text}",
+        box=hull((row.box, line.box)),
+        words=(*row.words, *words) if row.words and words else (),
+    )
 
 
 def _is_beside(left: Line, right: Line) -> bool:
@@ -191,8 +252,11 @@ def _goes_on(block: _Open, line: Line) -> bool:
     if last.turn != line.turn or abs(last.size - line.size) >= 0.2 * max(last.size, line.size):
         return False
     rows = last.cells > 1 and line.cells > 1
-    leading = (last.box.y0 - line.box.y0) / line.size
-    if not _LEADING[0] < leading < (_ROW_LEADING if rows else _LEADING[1]):
+    most = _ROW_LEADING if rows else _LEADING[1]
+    # Of a row that is broken into several, the first line is as far away as others are.
+    places = (line.box.y0, line.box.y1 - line.size) if rows else (line.box.y0,)
+    leadings = ((last.box.y0 - place) / line.size for place in places)
+    if not any(_LEADING[0] < leading < most for leading in leadings):
         return False
     shared = min(block.box.x1, line.box.x1) - max(block.box.x0, line.box.x0)
     narrower = min(block.box.x1 - block.box.x0, line.box.x1 - line.box.x0)
