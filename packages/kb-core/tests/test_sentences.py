@@ -312,6 +312,8 @@ def test_each_line_of_a_file_that_is_a_table_is_a_row_under_the_names_of_its_col
     assert told(rows, "Name, Phone") == [("Name,Phone", None), *under]
     assert told("Ida,1\nOla,3\n", "Name, Phone") == [("Ida,1", None), ("Ola,3", None)]
     assert told("Name,Phone", "Name, Phone") == [("Name,Phone", None)]
+    account = [("Account,7", None), ("Name,Phone", None)]
+    assert told(f"Account,7\n{rows}", "Name, Phone") == [*account, *under]
 
 
 def test_code_is_one_unit() -> None:

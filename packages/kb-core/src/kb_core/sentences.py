@@ -132,14 +132,14 @@ def units(
     A line that says what one of *headings* says is one: text that was extracted, as from web
     pages, has no marks before these. *suffix* is that of the file's name, which tells Org and
     AsciiDoc from Markdown. With *columns*, it is of a file that is one table, and each line is a
-    row: the header is the first line, if it says as much as *columns*, the names of the columns.
+    row: the header is the line that says as much as *columns*, the names of the columns.
     """
     if columns is not None:
         rows = [_stripped(text, *line) for line in _lines(text)]
         rows = [row for row in rows if row[0] < row[1]]
-        is_headed = len(rows) > 1 and _LETTERS(text[slice(*rows[0])]) == _LETTERS(columns)
-        header = rows[0] if is_headed else None
-        return [Unit(*row, "row", None if row == header else header) for row in rows]
+        said = _LETTERS(columns)
+        header = next((row for row in rows[:-1] if said == _LETTERS(text[slice(*row)])), None)
+        return [Unit(*row, "row", header if header and row > header else None) for row in rows]
     if is_code:
         whole = _stripped(text, 0, len(text))
         return [Unit(*whole, "code")] if whole[0] < whole[1] else []
