@@ -316,6 +316,19 @@ def test_each_line_of_a_file_that_is_a_table_is_a_row_under_the_names_of_its_col
     assert told(f"Account,7\n{rows}", "Name, Phone") == [*account, *under]
 
 
+def test_lines_of_text_that_has_no_broken_ones_are_apart() -> None:
+    text = "Ingredients\n\n3 beetroots\n2 l beef stock\n\nGrate them. Fry them.\nServe.\n"
+
+    def told(*, is_unbroken: bool) -> list[str]:
+        found = units(text, headings=["Ingredients"], is_unbroken=is_unbroken)
+        return [text[unit.start : unit.end] for unit in found if unit.kind == "sentence"]
+
+    assert told(is_unbroken=True) == [
+        *("3 beetroots", "2 l beef stock", "Grate them.", "Fry them.", "Serve."),
+    ]
+    assert told(is_unbroken=False)[0] == "3 beetroots\n2 l beef stock"
+
+
 def test_code_is_one_unit() -> None:
     assert [unit.kind for unit in units("def f():\n    return 1. \n\n", is_code=True)] == ["code"]
     assert units(" \n", is_code=True) == []

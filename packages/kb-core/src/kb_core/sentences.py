@@ -126,6 +126,7 @@ def units(
     columns: str | None = None,
     suffix: str = "",
     headings: Sequence[str] = (),
+    is_unbroken: bool = False,
 ) -> list[Unit]:
     """Return the units of a passage, in order; all of it is one where it is code.
 
@@ -133,6 +134,7 @@ def units(
     pages, has no marks before these. *suffix* is that of the file's name, which tells Org and
     AsciiDoc from Markdown. With *columns*, it is of a file that is one table, and each line is a
     row: the header is the line that says as much as *columns*, the names of the columns.
+    With *is_unbroken*, a line is a paragraph, or an item without a mark.
     """
     if columns is not None:
         rows = [_stripped(text, *line) for line in _lines(text)]
@@ -147,7 +149,8 @@ def units(
     if headings:
         said = "|".join(re.escape(heading) for heading in headings)
         heads = re.compile(rf"{heads.pattern}|\s*(?:{said})\s*\Z")
-    found = [unit for block in _with_leads(text, heads) for unit in _units_of(text, block)]
+    blocks = _with_leads(text, heads, is_unbroken=is_unbroken)
+    found = [unit for block in blocks for unit in _units_of(text, block)]
     return _of_things(text, found) if "::" in text and ".. " in text else found
 
 
@@ -206,11 +209,11 @@ class _Block:
     lead: tuple[int, int] | None = None
 
 
-def _with_leads(text: str, heads: re.Pattern[str]) -> Iterator[_Block]:
+def _with_leads(text: str, heads: re.Pattern[str], *, is_unbroken: bool) -> Iterator[_Block]:
     """Yield the blocks of *text* that say something, each with what is read before it."""
     lead: tuple[int, int] | None = None
     header: tuple[int, int] | None = None
-    blocks = list(_blocks(text, heads))
+    blocks = list(_blocks(text, heads, is_unbroken=is_unbroken))
     # A passage that begins with a row goes on with a table, unless a line is under that row.
     begun = [block.kind for block in blocks if block.kind][:2]
     goes_on = begun[:1] == ["row"] and begun[1:] != ["rule"] and text.lstrip().startswith("|")
@@ -228,7 +231,7 @@ def _with_leads(text: str, heads: re.Pattern[str]) -> Iterator[_Block]:
             goes_on = goes_on and not block.kind and block.end <= len(text) - len(text.lstrip())
 
 
-def _blocks(text: str, heads: re.Pattern[str]) -> Iterator[_Block]:
+def _blocks(text: str, heads: re.Pattern[str], *, is_unbroken: bool) -> Iterator[_Block]:
     """Yield paragraphs, items, rows, rules, code, headings and blank lines, as they stand."""
     lines = _lines(text)
     at = 0
@@ -243,7 +246,9 @@ def _blocks(text: str, heads: re.Pattern[str]) -> Iterator[_Block]:
             yield _Block(lines[first][0], lines[at - 1][1], kind)
             continue
         paragraph = lines[first:at]
-        anew = entry_lines([text[a:b] for a, b in paragraph])
+        anew = frozenset(range(len(paragraph)))
+        if not is_unbroken:
+            anew = entry_lines([text[a:b] for a, b in paragraph])
         for begun, ended in pairwise([0, *sorted(anew - {0}), len(paragraph)]):
             span = paragraph[begun][0], paragraph[ended - 1][1]
             yield _Block(*span, kind if begun == 0 else "sentence")

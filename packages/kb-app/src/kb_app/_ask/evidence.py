@@ -234,6 +234,7 @@ def units_of(chunk: StoredChunk) -> list[Unit]:
         columns=" ".join(chunk["heading_path"][-1:]) if is_table else None,
         suffix=PurePosixPath(chunk["path"]).suffix,
         headings=chunk["heading_path"],
+        is_unbroken=chunk["media"] == Media.OFFICE.value,
     )
 
 
