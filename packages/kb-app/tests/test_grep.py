@@ -73,16 +73,19 @@ def test_the_file_that_defines_it_comes_first_then_those_with_most_lines() -> No
     assert "is_definition" not in found["files"][0]["lines"][1]
 
 
-def test_tests_and_settings_come_last() -> None:
+def test_tests_settings_and_changelogs_come_last() -> None:
     text = "token = 1\n" * 3
     found = asked(
         document("tests/test_a.py", f"def token():\n{text}"),
         document("token.toml", text, media="code", code_lang="toml"),
         document("src/a.py", "token\n"),
+        document("CHANGELOG.md", f"# token\n\n{text}"),
         pattern="token",
     )
 
-    assert [path for path, _ in shown(found)] == ["src/a.py", "tests/test_a.py", "token.toml"]
+    assert [path for path, _ in shown(found)] == [
+        *("src/a.py", "tests/test_a.py", "token.toml", "CHANGELOG.md")
+    ]
 
 
 def test_case_counts_where_the_pattern_has_a_capital() -> None:

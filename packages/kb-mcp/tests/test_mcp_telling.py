@@ -286,6 +286,29 @@ async def test_that_nothing_seems_to_answer_one_of_several_stands_under_its_head
     assert lines[1] == NO_ANSWER
 
 
+async def test_a_line_of_tags_alone_tells_nothing() -> None:
+    said = "\n".join(f"Sentence {n} about beasts of the river." for n in range(40))
+    text = f'## dig\n\n<a id="dig-otter-dens"></a>\n{said}\nOtters dig <b>dens</b> there.\n'
+
+    shown = await told(
+        knowledge_base(document("a.md", text)),
+        "search",
+        {"query": "otter dig dens", "mode": "lexical"},
+    )
+
+    assert "<a id=" not in shown
+    assert "Otters dig <b>dens</b> there." in shown
+
+
+async def test_what_is_named_in_a_line_of_its_own_is_not_named_again() -> None:
+    swims = "Otters swim on past the old weir at dusk, and nobody minds them. " * 12
+    kb = knowledge_base(*(document(f"n/{n}.md", f"Otters of sea {n}. {swims}\n") for n in range(9)))
+
+    text = await told(kb, "search", {"queries": ["otters sea", "weir"], "max_tokens": 700})
+
+    assert all(part.count("also:") <= 1 for part in text.split("# 2. "))
+
+
 async def test_grouped_code_has_so_many_results_for_each_query() -> None:
     files = [document(f"m{n}.py", f"def dig_{n}(otter):\n    return {n}\n") for n in range(8)]
     files += [document(f"s{n}.py", f"def swim_{n}(seal):\n    return {n}\n") for n in range(8)]

@@ -89,8 +89,11 @@ def role_of(found: StoredChunk | StoredDoc) -> FileRole:
 
 
 def is_late(doc: StoredDoc) -> bool:
-    """Say whether a file comes after all that does something, where names are looked for."""
-    return role_of(doc) in {FileRole.TESTS, FileRole.CONFIG}
+    """Say whether a file comes after all that does something, where names are looked for.
+
+    What was changed once is of the past: a changelog holds every name.
+    """
+    return role_of(doc) in {FileRole.TESTS, FileRole.CONFIG} or _is_record(doc)
 
 
 def role_filter(roles: Collection[FileRole]) -> Filter:
@@ -340,8 +343,8 @@ def _said(chunk: StoredChunk, words: Sequence[frozenset[str]]) -> float:
     return sum(not held.isdisjoint(forms) for forms in words) / max(1, len(words))
 
 
-def _is_record(chunk: StoredChunk) -> bool:
-    return _RECORDS.fullmatch(chunk["path"].rpartition("/")[2]) is not None
+def _is_record(found: StoredChunk | StoredDoc) -> bool:
+    return _RECORDS.fullmatch(found["path"].rpartition("/")[2]) is not None
 
 
 def _is_head(chunk: StoredChunk) -> bool:

@@ -354,7 +354,8 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
     also = [_ALSO, *(f"{INDENT}{line}" for line in laid.briefs)] if laid.briefs else []
     said = tuple(line for piece in laid.shown for line in piece.said())
     spent = sum(weight(line) + 1 for line in (*first, *blocks, *also, *laid.over, *tail))
-    names = _names(page, hits, laid.shown, view.tokens * CHARS_PER_TOKEN - spent, view.named)
+    most = 0 if also else view.named
+    names = _names(page, hits, laid.shown, view.tokens * CHARS_PER_TOKEN - spent, most)
     also += [f"{_ALSO} {', '.join(names)}"] if names else []
     text = "\n".join([*first, *blocks, *also, *laid.over, *tail])
     is_all = not (also or laid.over or any(piece.is_cut for piece in laid.shown))

@@ -49,6 +49,8 @@ _TERSE = 0.3
 """How much a line loses by its length: with 1, what counts were the worth of a character."""
 _COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
 _WORDS = re.compile(r"[^\W_]")
+_TAG = re.compile(r"<[^<>\n]+>")
+"""What says nothing in prose, as an anchor with the name of the heading below it."""
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
 """How much of what a sentence is worth those after and before it are."""
@@ -234,7 +236,7 @@ class Telling:
         for number, line in enumerate(piece.text.split("\n")):
             is_long = len(line) > LONGEST_LINE and not piece.is_code
             for said in _SENTENCE.split(line) if is_long else [line]:
-                if _WORDS.search(said):
+                if _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
                     whole = said.rstrip()
                     text = around(whole, self._query)
                     yield _Part(number, text, frozenset(self._words(said)), text != whole)
