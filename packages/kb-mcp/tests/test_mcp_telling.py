@@ -448,6 +448,17 @@ async def test_of_several_places_a_file_that_no_answer_holds_is_told_in_outline(
     assert "# Part 59" in whole
 
 
+async def test_of_places_without_room_for_all_the_first_ones_are_told() -> None:
+    text = "".join(f"step({n})  # and so on, as far as it goes\n" for n in range(900))
+    kb = knowledge_base(document("a.py", text))
+    places = ["a.py:1-60", "a.py:101-140", "a.py:201-300", "a.py:401-420"]
+
+    shown = await told(kb, "fetch", {"places": places, "max_tokens": 1_500})
+
+    assert re.findall(r"^a\.py:(\d+)-", shown, re.MULTILINE) == ["1", "101"]
+    assert "left out: a.py:201-300, a.py:401-420:" in shown
+
+
 async def test_a_place_that_comes_twice_is_told_once() -> None:
     kb = knowledge_base(document("a.py", "".join(f"step({n})\n" for n in range(90))))
 

@@ -7,7 +7,7 @@ What is the same everywhere, well, or empty is left out.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
@@ -150,10 +150,10 @@ def fetched_lines(found: _Json, text: str) -> list[int]:
 
 
 def _several(found: _Json, max_tokens: int) -> str:
-    """Return the places in their order, whole, as many as there is room for, and name the others.
+    """Return the places in their order, whole, as there is room for them, and name the others.
 
-    What is cut is asked for again, and paid for twice. Only where no place fits, the first one is
-    cut.
+    What takes more than half of it comes after what does not. What is cut is asked for again, and
+    paid for twice: only where no place fits, the first one is cut.
     """
     results = found["results"]
     parts = [
@@ -164,19 +164,29 @@ def _several(found: _Json, max_tokens: int) -> str:
         if part in parts[:at]:  # such as a function by its name and by its lines
             parts[at] = part.partition("\n")[0] + _AGAIN
     sizes = [tokens_of(part) + 1 for part in parts]
-    order = sorted(range(len(parts)), key=lambda at: (sizes[at], at))
-    totals = [0, *accumulate(sizes[at] for at in order)]
-    wanted = 0 if totals[-1] <= max_tokens else _wanted(found)
-    for many in range(len(order), 0, -1):
-        kept = {*order[:many]}
+    order = sorted(range(len(parts)), key=lambda at: (2 * sizes[at] > max_tokens, at))
+    wanted = 0 if sum(sizes) <= max_tokens else _wanted(found)
+    room = max_tokens
+    while kept := _fitting(sizes, order, room):
         rest = [part for at, part in enumerate(parts) if at not in kept]
         said = _left_out(rest, max_tokens, wanted)
-        if totals[many] + tokens_of(said) <= max_tokens:
+        if sum(sizes[at] for at in kept) + tokens_of(said) <= max_tokens:
             return "\n".join([*(parts[at] for at in sorted(kept)), *([said] if said else [])])
+        room = min(room - 1, max_tokens - tokens_of(said))
     said = _left_out(parts[1:], max_tokens, wanted)
     room = max(_LEAST_SHARE, max_tokens - tokens_of(said) - 1)
     first = parts[0] if results[0]["error"] else fetched_text(results[0]["result"], room)
     return "\n".join([first, *([said] if said else [])])
+
+
+def _fitting(sizes: Sequence[int], order: Iterable[int], room: int) -> set[int]:
+    """Return which fit into the room: in this order, each that still does."""
+    kept = set()
+    for at in order:
+        if sizes[at] <= room:
+            room -= sizes[at]
+            kept.add(at)
+    return kept
 
 
 def _wanted(found: _Json) -> int:
