@@ -657,6 +657,31 @@ def test_a_turn_ends_when_somebody_asks_and_the_next_waits_until_it_is_quiet(
     assert not beside.goes_on
 
 
+def test_who_leaves_waits_for_no_turn_that_does_not_end(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process may end then, as if it were killed: what is embedded is committed in batches."""
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 0.0)
+    monkeypatch.setattr(_meanwhile, "_GRACE_SECS", 0.01)
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def work(_: threading.Event) -> bool:
+        begun.set()
+        return goes_on.wait(60) and False
+
+    meaning.stay()
+    assert not meaning.is_working
+    meaning._meanwhile = _meanwhile.Meanwhile(work)
+    meaning._meanwhile.begin()
+    assert begun.wait(60)
+    meaning.leave()
+    assert meaning.is_working
+    goes_on.set()
+    while meaning.is_working:
+        time.sleep(0.01)
+    meaning.close()
+
+
 def test_a_search_by_words_embeds_nothing(meaning: Workspace) -> None:
     meaning.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL))
     stats = meaning.stats()

@@ -22,8 +22,8 @@ _BREATH_SECS = 0.2
 """Between two turns, in which another process that writes gets its own."""
 _BUSY_SECS = 15.0
 """How long another process that writes is left alone."""
-_GRACE_SECS = 10.0
-"""How long the end waits for the turn at hand."""
+_GRACE_SECS = 2.0
+"""How long the end waits for the batch at hand, which whoever ends the process may kill."""
 
 
 class Meanwhile:
@@ -44,8 +44,12 @@ class Meanwhile:
     @property
     def goes_on(self) -> bool:
         """Whether something is left to do, as far as is known."""
-        thread = self._thread
-        return thread is not None and thread.is_alive() and not self._ended.is_set()
+        return self.is_at_work and not self._ended.is_set()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a turn may still be going on."""
+        return self._thread is not None and self._thread.is_alive()
 
     def asked(self) -> None:
         """Say that somebody asks something now."""

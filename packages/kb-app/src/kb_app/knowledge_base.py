@@ -76,7 +76,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
     @property
     def is_working(self) -> bool:
-        """Whether work that a deadline did not wait for still runs on a thread."""
+        """Whether work that nobody waits for still runs on a thread."""
         from kb_app._search.channels import is_working
 
         return is_working()
@@ -86,6 +86,9 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
         What is worth doing meanwhile may be done then; a knowledge base has nothing to do.
         """
+
+    def leave(self) -> None:
+        """Say that no call will come: what is done meanwhile ends, and ``is_working`` if not."""
 
     def preferences(self) -> Preferences:
         """Return what an interface needs of the configuration; reads nothing."""

@@ -208,9 +208,16 @@ class Workspace(KnowledgeBase):
         if self._meanwhile is None and self._config.workspaces.embed_passages:
             self._meanwhile = Meanwhile(self._embed_rest)
 
-    def close(self) -> None:
+    def leave(self) -> None:
         if self._meanwhile is not None:
             self._meanwhile.end()
+
+    @property
+    def is_working(self) -> bool:
+        return super().is_working or (self._meanwhile is not None and self._meanwhile.is_at_work)
+
+    def close(self) -> None:
+        self.leave()
         super().close()
 
     def preferences(self) -> Preferences:

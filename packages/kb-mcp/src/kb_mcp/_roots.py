@@ -54,6 +54,20 @@ class Roots:
         """Ask again at the next call."""
         self._is_asked = False
 
+    def leave(self) -> None:
+        """Say that no call will come."""
+        for kb in self._both:
+            kb.leave()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether work that nobody waits for still runs on a thread."""
+        return any(kb.is_working for kb in self._both)
+
+    @property
+    def _both(self) -> list[KnowledgeBase]:
+        return [self._kb, *([self._over] if self._over is not None else [])]
+
     def close(self) -> None:
         """Let go of what was opened over roots."""
         if self._over is not None:

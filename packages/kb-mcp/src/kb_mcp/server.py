@@ -280,7 +280,8 @@ def _serve_pipes(
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:
         logger.info("the host went away while it was answered")
-    if not threads.wait(_GRACE_S) or kb.is_working:
+    roots.leave()
+    if not threads.wait(_GRACE_S) or roots.is_working:
         _leave(threads, log)
     roots.close()
     log.close()
@@ -317,6 +318,7 @@ def _serve_http(
 
     server = create_server(kb, tools, threads, form=form, offer=offer, readonly=readonly)
     _http.run(server, token, place, told=tell, at_end=partial(threads.finish_writing, _GRACE_S))
+    kb.leave()
     if not threads.wait(_GRACE_S) or kb.is_working:
         _leave(threads, LogAside(logging.getLogger()))
 
