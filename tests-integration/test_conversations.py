@@ -294,6 +294,16 @@ def test_the_facade_keeps_a_turn_before_its_final_event(library: InstalledKebab)
     assert whole["turns"][0]["answer"] == first
 
 
+def test_thanks_are_not_searched_and_what_comes_after_them_goes_on(library: InstalledKebab) -> None:
+    with KnowledgeBase.open(load_config(library.config)) as kb:
+        asked = ("when was the tower built", "Thank you!", "and the bridge?")
+        told = [kb.answer(AskQuery(text=text, conversation="trip")) for text in asked]
+
+    assert (told[1].refusal, told[1].rewritten, told[1].citations) == ("no_chunks", None, ())
+    assert told[1].warnings == ("thanks ask nothing: nothing was read",)
+    assert told[2].rewritten == "when was the bridge built?"
+
+
 def test_closing_the_events_early_keeps_no_turn(library: InstalledKebab) -> None:
     with KnowledgeBase.open(load_config(library.config)) as kb:
         events = kb.ask(AskQuery(text="when was the tower built", conversation="trip"))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from kb_app._ask.followups import standalone
+from kb_app._ask.languages import is_thanks
 
 WEIGHTS = {"tower": 9.0, "Turm": 9.0, "pictures": 8.0}
 
@@ -154,6 +155,27 @@ def test_a_question_that_is_asked_again_stays_as_it_is(question: str) -> None:
         question,
         question.lower(),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("Danke!", True),
+        ("ok, thank you very much :)", True),
+        ("merci beaucoup", True),
+        ("muchas gracias por tu ayuda", True),
+        ("ありがとうございました", True),
+        ("谢谢你", True),
+        ("감사합니다", True),
+        ("Danke, und wann?", False),
+        ("when is Thanksgiving", False),
+        ("who is Dank", False),
+        ("ok", False),
+        ("", False),
+    ],
+)
+def test_thanks_are_known(text: str, *, is_so: bool) -> None:
+    assert is_thanks(text) is is_so
 
 
 def test_the_name_that_was_answered_goes_along_with_who_it_stands_for() -> None:

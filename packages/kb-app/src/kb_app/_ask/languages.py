@@ -12,7 +12,7 @@ from kb_core.values import dataclass
 
 __all__ = [
     "CJK", "HANGUL", "JAPANESE", "LANGUAGES", "TOLD", "WORD", "Language", "asked_in",
-    "empty_words", "language_of",
+    "empty_words", "is_thanks", "language_of",
 ]  # fmt: skip
 
 WORD = re.compile(r"[^\W_]+(?:[-_.'’][^\W_]+)*")
@@ -174,6 +174,14 @@ LANGUAGES = (
         empty="",
     ),
 )
+_THANKS = re.compile(
+    r"(?:[\W_]|(?P<thanks>thanks?|thx|cheers|danke\w*|dank|bedankt|gracias|merci|grazie|obrigad[oa]"
+    r"|спасибо|dziękuję|dzięki|ありがとう(?:ございま(?:す|した))?|谢谢|謝謝|多谢"
+    r"|(?:감사|고마)\w*)|(?:you|very|much|so|a|lot|many|for|the|your|help|ok(?:ay)?|great|perfect"
+    r"|vielen|vielmals|schön|sehr|super|je|wel|muchas|por|tu|ayuda|vale|perfecto|beaucoup|bien|mille"
+    r"|molte|muito|большое|bardzo|どうも|本当に|你|您|了)(?![^\W\d_\u3040-\u9fff]))+",
+    re.IGNORECASE,
+)
 _MEASURING = frozenset(["long", "old", "often", "lange", "oft", "alt", "hoch", "lang", "vaak"])
 TOLD = frozenset({*(language.code for language in LANGUAGES), "ja", "zh"})
 """The languages that a question may be told to be in."""
@@ -208,6 +216,12 @@ def asked_in(question: str) -> frozenset[str]:
     most = max(counts)
     pairs = zip(LANGUAGES, counts, strict=True)
     return frozenset(language.code for language, count in pairs if most and count == most)
+
+
+def is_thanks(text: str) -> bool:
+    """Say whether *text* thanks, and asks nothing."""
+    said = _THANKS.fullmatch(text)
+    return said is not None and said["thanks"] is not None
 
 
 def empty_words(question: str) -> list[str]:
