@@ -71,12 +71,13 @@ _MONTH = (
     r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
 )
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z\d])\d+(?:[.,:/]\d+)*(?:\s?%)?|[一二三四五六七八九十百千万億兆]+|\b(?:{SPELLED})\b",
+    r"(?<![A-Za-z\d])\d++(?:[.,:/]\d++)*+(?!(?:st|nd|rd|th|ème)\b|[ºª])(?:\s?%)?"
+    rf"|[一二三四五六七八九十百千万億兆]+|\b(?:{SPELLED})\b",
     re.IGNORECASE,
 )
 _DATE = re.compile(
     r"\b\d{4}\s(?:год\w*|г\.)|"
-    rf"\b(?:(?:\d{{1,2}}\.?\s?(?:[-–]|au|al?|bis|to|and|und|et|y)\s?)?"
+    rf"\b(?:(?:\d{{1,2}}\.?\s?(?:[-–]|au|al?|bis|to|and|und|et|y)\s?(?:el |le |den |dem )?)?"
     rf"\d{{1,2}}(?:st|nd|rd|th|er|\.|º)?\s+(?:de )?(?:{_MONTH})\b\.?(?:,?\s+(?:de )?\d{{4}})?"
     rf"|(?:{_MONTH})\.?\s+\d{{1,2}}(?:,?\s+\d{{4}})?\b|(?:{_MONTH})\s+\d{{4}}\b"
     rf"|(?:in|im|en|em|since|until|seit|bis|ab|ende|anfang|mitte|depuis|desde|hasta)"
@@ -110,14 +111,22 @@ _FORMED = {
 }
 """What something looks like that is asked for by these words."""
 _FORMS = [(re.compile(asked, re.IGNORECASE), re.compile(form)) for form, asked in _FORMED.items()]
+_COUNTED = re.compile(
+    rf"(?:\d+(?:[.,]\d+)*|(?i:{SPELLED})) (?!pounds|crowns|bucks|rupees|marks|shillings|livres)"
+    rf"[a-zà-ÿ]{{3,}}s\b|(?i:{SPELLED}) (?!Pfund|Mark|Kronen)[A-ZÄÖÜ][a-zäöüß]"
+)
+_COUNTED_NOUN = re.compile(
+    r"\d+(?:[.,]\d+)* (?!Mark|Kron|Pfund|Pound|Rubel|Rupi|Lir)[A-ZÄÖÜ][a-zäöüß]"
+)
+_WORD = re.compile(r"[^\W\d]")
 _NO_MEASURE = {
-    "money": re.compile(
-        r"\d+(?:[.,]\d+)* (?!Mark|Kron|Pfund|Pound|Rubel|Rupi|Lir)[A-ZÄÖÜ][a-zäöüß]"
-    ),
-    "height": re.compile("[A-Za-z]"),
+    "money": (_COUNTED, _COUNTED_NOUN),
+    "clock": (_COUNTED, _COUNTED_NOUN),
+    "years": (_COUNTED, re.compile("[一二三四五六七八九十百千万]")),
+    "height": (_COUNTED, _COUNTED_NOUN, _WORD),
 }
-"""A number without a unit that is none of the measure: what is paid has no name behind it that it
-counts, as *38 Leute*, and what is high is not said in words alone."""
+"""What a number without a unit is that is none of the measure: the number of something, as in
+*two sets* and *38 Leute*, and of what is high, any word."""
 _AMOUNT_OF = re.compile(
     r"\b(?:how (?:many|much)|wie ?viele?(?=\s+(?-i:[A-ZÄÖÜ]))|cuánt(?:a|[ao]s)|quant[aei]|hoeveel"
     r"|combien d(?:e\s|['’]))\s*(?P<word>(?P<thing>[^\W\d_]{3,}?)(?:es|en|s|n|e)?)\b",
@@ -224,7 +233,7 @@ def _measuring(text: str, question: str) -> list[tuple[int, int]]:
         return found
     dates = [match.span() for match in _DATE.finditer(text) if not match.group().isdecimal()]
     known = [(start, end, measure) for start, end, measure in measured(text) if measure]
-    others = [counts for measure, counts in _NO_MEASURE.items() if measure in wanted]
+    others = [each for measure in wanted for each in _NO_MEASURE.get(measure, ())]
     others = [] if "count" in wanted else others
 
     def answers(start: int) -> bool:
@@ -238,7 +247,7 @@ def _measuring(text: str, question: str) -> list[tuple[int, int]]:
         within = [measure for a, b, measure in known if a <= start < b]
         if within:
             return within[0] in wanted
-        return not any(counts.match(text, start) for counts in others)
+        return not any(each.match(text, start) for each in others)
 
     return [span for span in found if answers(span[0])]
 

@@ -35,12 +35,13 @@ _AFTER = {
     r"|toneladas?|lbs?|oz|кг|キログラム|公斤|킬로그램",
     "size": r"[kc]?m[²³]|ml|cl|l|lit(?:er|re)n?s?|litros?|ha|qm|[kmgt]b|kwh?p?|bar|m?hz|ghz|°",
     "years": r"years?|jahren?|jahre?|años?|ans|années?|anni|anos|jaar|лет|год\w*|歳|才|岁|살",
-    "time": r"(?:h|min|std|sek)(?![/²³])|seconds?|sekunden?|segundos?|secondes?|minut\w+|hours?"
-    r"|stunden?|horas?|heures?|ore|days?|tagen?|tage?|días?|jours?|weeks?|wochen?|semanas?"
-    r"|semaines?|months?|monaten?|monate?|mes(?:es)?|mois|час\w*|минут\w*|дн\w+|недел\w+|месяц\w*"
-    r"|時間|分|秒|日間|週間|[かヶ]月|小时|分钟|天|周|시간|분|주",
+    "hours": r"(?:h|std)(?![/²³])|hours?|stunden?|horas?|heures?|ore|uur|час\w*|時間|小时|시간",
+    "time": r"(?:min|sek)(?![/²³])|seconds?|sekunden?|segundos?|secondes?|minut\w+|days?|tagen?"
+    r"|tage?|días?|jours?|weeks?|wochen?|semanas?|semaines?|months?|monaten?|monate?|mes(?:es)?"
+    r"|mois|минут\w*|дн\w+|недел\w+|месяц\w*|分|秒|日間|週間|[かヶ]月|分钟|天|周|분|주",
     "clock": r"uhr|[ap]\.?m\b\.?|o['’]clock|時(?!間)|[点點시](?![가-힣])",
     "degrees": r"°\s?[cf]?|degrees?|grad|grados?|degrés?|градус\w*|度|도",
+    "count": r"人|個|枚|本|台|匹|頭|冊|杯|軒|世帯|[かヶ]所|回|名|个|张|只|次|명|개|마리|번",
 }
 """By the measure, how it is written behind a number."""
 _WIDE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
@@ -55,7 +56,7 @@ _TIMES = (
 _NUMBER = re.compile(
     rf"(?P<before>[$€£¥₩]|\b(?:EUR|USD|CHF|GBP)|S/)?\s?(?<![a-zA-Z0-9_.,:])"
     rf"(?:{_CODE}|{_TIME}|(?:{_FIGURE}\s?(?:[-–]|bis|to|or|oder|à|a|o)\s?)?{_FIGURE}"
-    rf"|\b(?:{SPELLED})\b)"
+    rf"|\b(?:{SPELLED})\b|[一二三四五六七八九十百千万]+)"
     rf"(?:[\s-]?{_TIMES}(?:"
     + "|".join(rf"(?P<{measure}>(?:{words}){_ENDS})" for measure, words in _AFTER.items())
     + rf"))?(?!\d){_ENDS}",
@@ -64,6 +65,8 @@ _NUMBER = re.compile(
 _CLOCK = re.compile(_TIME)
 _BEFORE_CODES = re.compile(
     r"(?:[§#№]|\b(?:[Nn][or]\.|[Nn][º°]|Art\.))\s?$"
+    r"|\b(?:[Nn]umber|[Nn]ummer|[Nn]úmero|[Nn]uméro|[Pp]age|[Ss]eite|[Rr]oom|[Zz]immer|[Cc]hapter"
+    r"|[Kk]apitel|[Dd]ay|[Tt]ag|[Dd]ía|[Cc]abin|[Kk]abine)\s$"
     r"|\b(?!CHF|GBP)(?P<capitals>[A-Z]{2,4})[ -](?:\d+[ -])*$"
 )
 _BEFORE, _LONG = 12, 3
@@ -83,7 +86,7 @@ _ASKED = {
     r"|\bwas (?:kosten|kostet)\b|\b(?:was|wie ?viel)\b.*\b(?:gekostet|kosten|kostete)\b"
     r"|\bwie teuer\b|\bcuánto (?:cuesta|costó)n?|\bcombien\b.*\bco[uû]t\w+"
     r"|\bquels? (?:est|était|sont) les? (?:prix|coûts?|loyers?|salaires?|tarifs?)\b"
-    r"|\bcuál (?:es|era|fue) el (?:precio|costo|coste|alquiler|sueldo|salario)\b"
+    r"|\bcu(?:ál|ánto) (?:es|era|fue) el (?:precio|costo|coste|alquiler|sueldo|salario)\b"
     r"|\bсколько сто\w+|いくら|値段|多少钱|얼마예요",
     "years": r"\bhow old\b|\bwie alt\b|\bqué edad\b|\bcuántos años tiene\b|\bquel âge\b"
     r"|\bсколько .*\bлет\b|何[歳才]|몇 살|多大年纪|几岁",
@@ -97,7 +100,8 @@ _ASKED = {
     "time": r"\bhow long (?:do|does|did|will)\b.*\b(?:take|last)\b|\bwie lange\b|\bcuánto tiempo\b"
     r"|\bcuánto (?:dura|duró|tarda|tardó)\b|\bcombien de temps\b"
     r"|\bсколько времени\b|何時間|何分|多长时间",
-    "amount": r"\bhow much (?:is|was|are|were)\b|\bwie hoch (?:ist|war|sind|waren)\b",
+    "amount": r"\bhow much (?:is|was|are|were)\b|\bwie hoch (?:ist|war|sind|waren)\b"
+    r"|\bcuánto (?:es|era|fue)\b",
 }
 _ASKED_OF = {measure: re.compile(words, re.IGNORECASE) for measure, words in _ASKED.items()}
 _COUNTED = re.compile(
@@ -107,13 +111,15 @@ _COUNTED = re.compile(
 )
 _ALSO = {
     "years": frozenset({"date"}),
-    "time": frozenset({"years", "date", "clock", "length"}),
-    "length": frozenset({"time", "size"}),
+    "time": frozenset({"hours", "years", "date", "clock", "length"}),
+    "hours": frozenset({"time", "clock"}),
+    "clock": frozenset({"hours"}),
+    "length": frozenset({"hours", "time", "size"}),
     "count": frozenset({"percent", "weight", "size"}),
     "degrees": frozenset({"size"}),
     "size": frozenset({"degrees", "length"}),
     "height": frozenset({"length"}),
-    "amount": frozenset({*_AFTER, "count"}) - {"time", "years", "clock"},
+    "amount": frozenset({*_AFTER, "count"}) - {"hours", "time", "years", "clock"},
 }
 """What answers, too: how far it is may be said in hours, how old somebody is by a date, and how
 many potatoes it takes by their weight."""
