@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from kb_app._ask.languages import LANGUAGES
-from kb_app._ask.measures import SPELLED, asked_measures, measured
+from kb_app._ask.measures import SPELLED, asked_measure, asked_measures, measured
 from kb_search.analysis import fold
 
 __all__ = ["KINDS", "expected", "fits", "is_unlisted", "lacks", "marked"]
@@ -137,11 +137,22 @@ _AMOUNTS = re.compile(
 )
 _LIST = 3
 _ANY_AMOUNT = frozenset(["money", "time", "geld", "zeit", "dinero", "argent", "temps"])
-_FREE = re.compile(
-    r"\b(?:free|nothing|gratis|kostenlos|kostenfrei|umsonst|nichts|gratuit\w*|rien|nada|бесплатно)\b"
-    r"|無料|免费|무료",
-    re.IGNORECASE,
-)
+_SAID = {
+    "money": re.compile(
+        r"\b(?:free|nothing|gratis|kostenlos|kostenfrei|umsonst|nichts|gratuit\w*|rien|nada"
+        r"|бесплатно)\b|無料|免费|무료",
+        re.IGNORECASE,
+    ),
+    "clock": re.compile(
+        r"\b(?:(?:mid)?night|(?:mid|after)?noon|mornings?|evenings?|dawn|dusk|sun(?:rise|set)|lunch"
+        r"|breakfast|dinner|school|work|morgens?|früh\w*|(?:\w*mit)?tags?|\w*abends?|\w*nachts?"
+        r"|mat+in|mi(?:di|nuit)|soir|nuit|après-midi|mañana|mediodía|tarde|noche|утр\w+|вечер\w*"
+        r"|полд\w+|after|before|until|nach|vor|bis|après|avant|después|antes)\b"
+        r"|[朝昼夕夜晩早晚]|正午|아침|저녁|밤|오전|오후",
+        re.IGNORECASE,
+    ),
+}
+"""What answers, too, where there is no number."""
 _FIGURE = re.compile(r"\d+")
 _YEAR = re.compile(r"\d{4}")
 _BORN = re.compile(
@@ -183,8 +194,8 @@ def lacks(text: str, question: str) -> bool:
         return True
     if any(_NUMBER.finditer(text)) and not _measuring(text, question):
         return True
-    if "money" in asked_measures(question):
-        return not any(_NUMBER.finditer(text)) and not _FREE.search(text)
+    if says_so := _SAID.get(asked_measure(question) or ""):
+        return not any(_NUMBER.finditer(text)) and not says_so.search(text)
     kinds = [kind for kind, asked in _SURELY.items() if asked.search(question)]
     if "date" in kinds and _TIME.search(text):
         return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["SPELLED", "asked_measures", "measured"]
+__all__ = ["SPELLED", "asked_measure", "asked_measures", "measured"]
 
 SPELLED = (
     r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven"
@@ -31,7 +31,7 @@ _AFTER = {
     "length": r"(?:km|cm|mm|m)(?![²³/])|met(?:er|re)s?|metern?|metros?|mètres?|kilomet(?:er|re)n?s?"
     r"|kilómetros?|kilomètres?|miles?|meilen?|feet|foot|ft|inch(?:es)?|zoll|км|метр\w*"
     r"|キロメートル|メートル|公里|米|미터",
-    "weight": r"(?:kg|g|mg|µg)(?!/)|grams?|gramm|gramos?|grammes?|kilos?|kilogram\w*|tonn\w+"
+    "weight": r"(?:kg|g|mg|µg|t)(?!/)|grams?|gramm|gramos?|grammes?|kilos?|kilogram\w*|tonn\w+"
     r"|toneladas?|lbs?|oz|кг|キログラム|公斤|킬로그램",
     "size": r"[kc]?m[²³]|ml|cl|l|lit(?:er|re)n?s?|litros?|ha|qm|[kmgt]b|kwh?p?|bar|m?hz|ghz|°",
     "years": r"years?|jahren?|jahre?|años?|ans|années?|anni|anos|jaar|лет|год\w*|歳|才|岁|살",
@@ -125,9 +125,14 @@ _ALSO = {
 many potatoes it takes by their weight."""
 
 
+def asked_measure(question: str) -> str | None:
+    """Return the measure that the words of a question ask for, if any, but for what is counted."""
+    return next((m for m, asked in _ASKED_OF.items() if asked.search(question)), None)
+
+
 def asked_measures(question: str) -> frozenset[str]:
     """Return the measures that a number may have which answers; none where any may."""
-    found = next((m for m, asked in _ASKED_OF.items() if asked.search(question)), None)
+    found = asked_measure(question)
     if found is None and (counted := _COUNTED.search(question)):
         units = (
             m for m, unit in _UNIT.items() if unit.fullmatch(counted["thing"] or counted["chose"])
