@@ -110,11 +110,13 @@ def test_what_lacks_the_number_or_the_date_that_is_asked_for_is_known(
         ("wie schwer ist sie", "Am 3. März 2026 waren es 5,1 kg.", "5,1 kg"),
         ("部屋はいくらですか", "部屋は14,800円、徒歩4分。", "14,800円"),
         ("what did the disk cost", "It was 119 € or 129 €.", None),
+        ("chez qui avons-nous logé", "Logement chez Madame Ratel, bien chauffé.", "Madame Ratel"),
+        ("le site qui est là", "Il est à Modane.", None),
         ("wann ist die Regatta", "Am dritten Wochenende im Juni, 900 m.", "im Juni"),
         ("how many parts has it", "M4 has 12 parts.", "12"),
     ],
 )
-def test_the_answer_itself_is_the_one_number_of_the_measure_that_is_asked_for(
+def test_the_answer_itself_is_the_one_thing_of_the_kind_that_is_asked_for(
     question: str, text: str, answer: str | None
 ) -> None:
     span = marked(text, question)

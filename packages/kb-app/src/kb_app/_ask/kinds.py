@@ -38,6 +38,7 @@ _ASKED = {
     ),
     "name": re.compile(
         r"\bwho(?:m|se)?\b|\bwer\b|\bwe[mn]\b|\bwessen\b|\bquién\w*\b|\bquem\b|\bкто\b|\bwie is\b"
+        r"|^\W*(?:(?:à|avec|chez|de|par|pour)\s)?qui\b|\bchi\b"
         r"|누구|누가|誰|だれ|谁|किस",
         re.IGNORECASE,
     ),
