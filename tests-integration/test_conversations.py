@@ -300,7 +300,7 @@ def test_thanks_are_not_searched_and_what_comes_after_them_goes_on(library: Inst
         told = [kb.answer(AskQuery(text=text, conversation="trip")) for text in asked]
 
     assert (told[1].refusal, told[1].rewritten, told[1].citations) == ("no_chunks", None, ())
-    assert told[1].warnings == ("thanks ask nothing: nothing was read",)
+    assert told[1].warnings == ("nothing is asked: nothing was read",)
     assert told[2].rewritten == "when was the bridge built?"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from kb_app._ask.followups import standalone
-from kb_app._ask.languages import is_thanks
+from kb_app._ask.languages import is_courtesy
 
 WEIGHTS = {"tower": 9.0, "Turm": 9.0, "pictures": 8.0}
 
@@ -147,6 +147,23 @@ def test_a_question_that_stands_alone_stays_as_it_is(question: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "stands_alone"),
+    [
+        ("And who leads the youth group?", True),
+        ("Und wer leitet die Jugend?", True),
+        ("et qui dirige le laboratoire ?", True),
+        ("And what is the price in May?", False),
+        ("And who leads it?", False),
+        ("And the youth group?", False),
+    ],
+)
+def test_a_question_that_names_its_thing_stands_alone_after_and(
+    question: str, *, stands_alone: bool
+) -> None:
+    assert (meant("Who leads the winter training?", question) == question) is stands_alone
+
+
+@pytest.mark.parametrize(
     "question", ["Where is the printer?", "How much is a visa?", "Wo ist der Drucker?"]
 )
 def test_a_question_that_is_asked_again_stays_as_it_is(question: str) -> None:
@@ -170,12 +187,17 @@ def test_a_question_that_is_asked_again_stays_as_it_is(question: str) -> None:
         ("Danke, und wann?", False),
         ("when is Thanksgiving", False),
         ("who is Dank", False),
-        ("ok", False),
+        ("ok", True),
+        ("alles klar!", True),
+        ("Hello", True),
+        ("了解です", True),
+        ("so much?", False),
+        ("okra", False),
         ("", False),
     ],
 )
-def test_thanks_are_known(text: str, *, is_so: bool) -> None:
-    assert is_thanks(text) is is_so
+def test_courtesies_are_known(text: str, *, is_so: bool) -> None:
+    assert is_courtesy(text) is is_so
 
 
 def test_the_name_that_was_answered_goes_along_with_who_it_stands_for() -> None:

@@ -72,7 +72,7 @@ _ONE_HOP = (
     "a language model ([ask] provider) may find other ways"
 )
 _NO_FIGURE = "what comes nearest has no number or date, which the question asks for"
-_NOTHING_ASKED = "thanks ask nothing: nothing was read"
+_NOTHING_ASKED = "nothing is asked: nothing was read"
 _LACKING = 0.1
 """The confidence then; of 334 right answers on development collections, none was of the kind."""
 _OF_THE_DATE = 0.5
@@ -161,7 +161,7 @@ class Asking:
         asked = self._search(question)
         return self._begun(replace(asked, response=self._told(asked.response)))
 
-    def thanked(self, question: AskQuery) -> Iterator[Step]:
+    def unasked(self, question: AskQuery) -> Iterator[Step]:
         """Yield what ``steps`` does, where *question* asks nothing: no passage answers it."""
         asked = self._found_first(question, Watch())
         response = replace(asked.response, hits=(), warnings=(_NOTHING_ASKED,))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kb_app._ask.asking import Asking
 from kb_app._ask.journals import LAST, NEW, Journal, Journals
 from kb_app._ask.kinds import expected
-from kb_app._ask.languages import is_thanks
+from kb_app._ask.languages import is_courtesy
 from kb_app._ask.telling import Step
 from kb_core import wire
 from kb_core.answers import Answer, AskQuery, Stage
@@ -75,7 +75,7 @@ class Conversing:
         turn = self._turn(question, question.conversation)
         turn = replace(turn, milliseconds=round((time.perf_counter() - started) * 1000))
         asked = replace(question, conversation=None, text=turn.rewritten or question.text)
-        steps = self._asking.thanked if is_thanks(question.text) else self._asking.steps
+        steps = self._asking.unasked if is_courtesy(question.text) else self._asking.steps
         return self._ended(turn, steps(asked))
 
     def _ended(self, turn: _Turn, steps: Iterator[Step]) -> Iterator[Step]:
@@ -89,7 +89,7 @@ class Conversing:
             name = f"{day}-{secrets.token_hex(_SUFFIX_BYTES)}"
         journal = self._journals.read(name)
         turn = _Turn(question=question, journal=journal, warnings=journal.remarks)
-        stands_alone = not journal.turns or is_thanks(question.text)
+        stands_alone = not journal.turns or is_courtesy(question.text)
         return turn if stands_alone else self._rewritten(turn)
 
     def _rewritten(self, turn: _Turn) -> _Turn:
@@ -103,7 +103,7 @@ class Conversing:
         from kb_app._ask.followups import standalone
 
         answers, name = [each["answer"] for each in turn.journal.turns], None
-        answers = [one for one in answers if not is_thanks(one["question"])]
+        answers = [one for one in answers if not is_courtesy(one["question"])]
         if not answers:
             return None
         before = [(one["question"], _meant(one)) for one in answers]

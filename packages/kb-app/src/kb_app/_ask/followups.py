@@ -128,7 +128,10 @@ def _spaced(
         return None
     spoken = language_of(before, "") or language
     about = _topic_of(turns)
-    is_thing = opening and own and not is_back and language.asks.isdisjoint(words)
+    is_asking = not language.asks.isdisjoint(words)
+    if is_asking and not is_back and _is_whole(rest, language):
+        return None
+    is_thing = opening and own and not is_back and not is_asking
     if is_thing and (made := _in_its_place(rest.strip(_END), before, spoken, about, weight)):
         return made
     known_name = name if people and name and name not in question else None
@@ -142,6 +145,14 @@ def _spaced(
         carried = [about] if _carried(about, spoken, weight, own) else []
     carried += [known_name] if known_name else []
     return f"{rest.strip() or question} ({' '.join(carried)})" if carried else None
+
+
+def _is_whole(question: str, language: Language) -> bool:
+    """Say whether a question names a thing with its article, and says more of it than a place."""
+    words = [word.casefold() for word in WORD.findall(question)]
+    end = next((n for n, word in enumerate(words) if n and word in language.places), len(words))
+    own = [n for n in range(end) if words[n] not in language.known]
+    return len(own) > _FEW and any(n and words[n - 1] in language.articles for n in own)
 
 
 def _is_one(question: str, language: Language) -> bool:

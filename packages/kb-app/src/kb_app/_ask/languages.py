@@ -12,7 +12,7 @@ from kb_core.values import dataclass
 
 __all__ = [
     "CJK", "HANGUL", "JAPANESE", "LANGUAGES", "TOLD", "WORD", "Language", "asked_in",
-    "empty_words", "is_thanks", "language_of",
+    "empty_words", "is_courtesy", "language_of",
 ]  # fmt: skip
 
 WORD = re.compile(r"[^\W_]+(?:[-_.'’][^\W_]+)*")
@@ -174,12 +174,14 @@ LANGUAGES = (
         empty="",
     ),
 )
-_THANKS = re.compile(
-    r"(?:[\W_]|(?P<thanks>thanks?|thx|cheers|danke\w*|dank|bedankt|gracias|merci|grazie|obrigad[oa]"
-    r"|спасибо|dziękuję|dzięki|ありがとう(?:ございま(?:す|した))?|谢谢|謝謝|多谢"
-    r"|(?:감사|고마)\w*)|(?:you|very|much|so|a|lot|many|for|the|your|help|ok(?:ay)?|great|perfect"
-    r"|vielen|vielmals|schön|sehr|super|je|wel|muchas|por|tu|ayuda|vale|perfecto|beaucoup|bien|mille"
-    r"|molte|muito|большое|bardzo|どうも|本当に|你|您|了)(?![^\W\d_\u3040-\u9fff]))+",
+_COURTESY = re.compile(
+    r"(?:[\W_]|(?P<said>thanks?|thx|cheers|ok(?:ay)?|great|perfect|got it|i see|hello|hi|bye"
+    r"|danke\w*|dank|super|prima|perfekt|alles klar|verstanden|hallo|tschüss|bedankt|gracias|vale"
+    r"|perfecto|hola|adiós|merci|d['’]accord|parfait|bonjour|grazie|ciao|obrigad[oa]|спасибо"
+    r"|понятно|dziękuję|dzięki|ありがとう(?:ございま(?:す|した))?|了解(?:です)?|谢谢|謝謝|多谢|好的"
+    r"|(?:감사|고마)\w*)|(?:you|very|much|so|a|lot|many|for|the|your|help|vielen|vielmals|schön|sehr"
+    r"|je|wel|muchas|por|tu|ayuda|beaucoup|bien|mille|molte|muito|большое|bardzo|どうも|本当に|你|您"
+    r"|了)(?![^\W\d_\u3040-\u9fff]))+",
     re.IGNORECASE,
 )
 _MEASURING = frozenset(["long", "old", "often", "lange", "oft", "alt", "hoch", "lang", "vaak"])
@@ -218,10 +220,10 @@ def asked_in(question: str) -> frozenset[str]:
     return frozenset(language.code for language, count in pairs if most and count == most)
 
 
-def is_thanks(text: str) -> bool:
-    """Say whether *text* thanks, and asks nothing."""
-    said = _THANKS.fullmatch(text)
-    return said is not None and said["thanks"] is not None
+def is_courtesy(text: str) -> bool:
+    """Say whether *text* thanks, greets or agrees, and asks nothing."""
+    said = _COURTESY.fullmatch(text)
+    return said is not None and said["said"] is not None
 
 
 def empty_words(question: str) -> list[str]:
