@@ -48,6 +48,9 @@ def found(world: SearchWorld, text: str, *globs: str) -> set[str]:
         ("hardour", "harbour", {"harbour.md", "lantern.md"}),
         ("orchardd", "orchard", {"lantern.md"}),
         ("ORCHADR", "orchard", {"lantern.md"}),
+        ("wiats", "waits", {"case.md"}),
+        ("haangs", "hangs", {"lantern.md"}),
+        ("closd", "closed", {"harbour.md"}),
         ("get_comand", "get_command", {"code.md"}),
         ("CommandColection", "commandcollection", {"code.md"}),
         ("закрта", "закрыта", {"gate.md"}),
@@ -87,11 +90,15 @@ def test_the_word_that_is_read_is_where_the_snippet_is(world: SearchWorld) -> No
         "lnatern harbuor feries clsoed",
         "zebra",
         "harb",
+        "hanks",
         "ハーバー",
     ],
 )
 def test_what_is_meant_as_it_stands_is_not_read_otherwise(world: SearchWorld, text: str) -> None:
-    """Quotes, what is left out, numbers, first letters, another language, short words."""
+    """Quotes, what is left out, numbers, first letters, another language, short words.
+
+    Of five letters, one that is wrong makes another word.
+    """
     assert not any("read as" in warning for warning in asked(world, text).warnings)
 
 
@@ -152,6 +159,7 @@ def test_what_an_error_makes_of_a_word_leads_back_to_it(word: str, data: st.Data
     )
     around = set(neighbours(wrong))
 
-    assert word in around or word == wrong or len(wrong) < 5
+    is_short = len(wrong) < 5 or len(word) == len(wrong) == 5
+    assert word in around or word == wrong or is_short
     assert wrong not in around
     assert all(other[0] == wrong[0] for other in around)

@@ -148,7 +148,10 @@ def _read_as(term: Term, statistics: Frequencies, langs: Sequence[str]) -> Term 
 
 
 def neighbours(word: str) -> Iterator[str]:
-    """Yield what one typing error makes of *word*, or made it of; its first letter stays."""
+    """Yield what one typing error makes of *word*, or made it of; its first letter stays.
+
+    Of five letters none is wrong or too many: *balls* are no *bills*, which some note mentions.
+    """
     alphabet = next((letters for letters in _ALPHABETS if word[:1] in letters), "")
     letters = sum(map(alphabet.__contains__, word))
     others = set(word) - set(alphabet)
@@ -159,8 +162,10 @@ def neighbours(word: str) -> Iterator[str]:
         yield from (before + letter + here + after for letter in alphabet)
         if here not in alphabet:
             continue
-        yield before + after
+        if letters > _LEAST_LETTERS or here in {before[-1], after[:1]}:
+            yield before + after
         if after[:1] in alphabet and after[:1] not in {"", here}:
             yield before + after[0] + here + after[1:]
-        yield from (before + letter + after for letter in alphabet if letter != here)
+        if letters > _LEAST_LETTERS:
+            yield from (before + letter + after for letter in alphabet if letter != here)
     yield from (word + letter for letter in alphabet)
