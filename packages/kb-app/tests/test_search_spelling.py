@@ -18,6 +18,7 @@ TEXTS = {
     "code.md": "def get_command(ctx): return CommandCollection(ctx)",
     "gate.md": "Гавань закрыта зимой. Ο φανός του λιμανιού.",
     "case.md": "Ticket 55123 waits.",
+    "air.md": "Less CO2 at home.",
 }
 
 
@@ -55,6 +56,10 @@ def found(world: SearchWorld, text: str, *globs: str) -> set[str]:
         ("CommandColection", "commandcollection", {"code.md"}),
         ("закрта", "закрыта", {"gate.md"}),
         ("φαονς", "φανοσ", {"gate.md"}),
+        ("Гaвaнь", "гавань", {"gate.md"}),
+        ("lаntеrns", "lanterns", {"lantern.md"}),
+        ("ТIСКЕТ", "ticket", {"case.md"}),
+        ("СО2", "co2", {"air.md"}),
     ],
 )
 def test_one_typing_error_is_read_and_said(

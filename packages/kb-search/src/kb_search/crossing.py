@@ -28,7 +28,7 @@ _HANGUL = re.compile("[가-힣]{2,}")
 _PARTICLE = re.compile(
     "(?<=[가-힣]{2})(?:에서|으로|에게|까지|부터|은|는|이|가|을|를|의|에|로|와|과|도|만)$"
 )
-_ALPHABETIC = re.compile("[\u0370-\u03ff\u0400-\u04ff]{4,}")
+_ALPHABETIC = re.compile(r"(?<![^\W_])[\u0370-\u03ff\u0400-\u04ff]{4,}(?![^\W_])")
 
 
 def _table(text: str) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,9 @@ Nothing is corrected that any passage holds; nor what is short, has a digit (a n
 other number), is a word that people ask with (*where* is no *were*), or is among so many unknown
 words that the question is in another language.
 
+A letter that looks like one of another script (*сосна* with a Latin *c*, *CO2* in Cyrillic) is
+read as that, however short the word: nobody sees that it is wrong.
+
 A word in letters of another script, of which no passage holds anything, is looked up as it may
 be spelled in Latin letters (``crossing``): names and loanwords are what two languages share.
 """
@@ -20,10 +23,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from kb_core.search import LexicalQuery
+from kb_core.values import lazy_pattern
 from kb_search.analysis import Term, fold, query_terms
 from kb_search.weighing import Frequencies, frequency_of, is_plain
 
-__all__ = ["neighbours", "read_as", "respelled"]
+__all__ = ["look_alikes", "neighbours", "read_as", "respelled"]
 
 _LEAST_LETTERS = 5
 _MOST_LETTERS = 30
@@ -35,6 +39,12 @@ _ALPHABETS = tuple(
     for first, last in ((0x61, 0x7A), (0x430, 0x44F), (0x3B1, 0x3C9))
 )
 """Of the Latin, Cyrillic and Greek scripts, as words are folded."""
+
+_LATIN, _CYRILLIC = "aeopcyxikmtbhjs", "аеорсухікмтвнјѕ"
+"""Letters that look alike, in small or in capitals: *B* and *В* are *b* and *в* when folded."""
+_TO_LATIN = str.maketrans(_CYRILLIC, _LATIN)
+_TO_CYRILLIC = str.maketrans(_LATIN, _CYRILLIC)
+_IN_LATIN, _IN_CYRILLIC = lazy_pattern("[a-z]"), lazy_pattern("[\u0400-\u04ff]")
 
 _ASKED_WITH = {
     "en": "about after again another anyone anything before being between could cannot doesn "
@@ -70,7 +80,10 @@ def respelled(
     What stands in quotes is meant as it stands, and what is to be left out, too.
     """
     plain = " ".join(clause.text for clause in query.clauses if is_plain(clause))
-    return [*_mistyped(plain, statistics, langs), *_crossing(plain, statistics, langs)]
+    found = _mistyped(plain, statistics, langs)
+    read = {term.exact for term, _ in found}
+    crossing = _crossing(plain, statistics, langs)
+    return [*found, *(pair for pair in crossing if pair[0].exact not in read)]
 
 
 def _crossing(
@@ -109,16 +122,38 @@ def _mistyped(text: str, statistics: Frequencies, langs: Sequence[str]) -> list[
     terms = query_terms(text, langs)
     words = [term for term in terms if term.kind in {"word", "identifier", "part"}]
     unknown = [term for term in words if not frequency_of(statistics, term)]
+    seen = [(term, _look_alike(term, statistics, langs)) for term in unknown]
+    alike = [(term, other) for term, other in seen if other is not None]
+    unknown = [term for term, other in seen if other is None]
     whole = sum(term.kind != "part" for term in words)
     wrong_whole = sum(term.kind != "part" for term in unknown)
     if not unknown or wrong_whole > max(1, min(_MOST_UNKNOWN, whole // 2)):
-        return []
+        return alike
     wrong = {term.exact for term in unknown}
     wholes = (term for term in terms if term.kind == "whole")
     names = [name for name in wholes if wrong & {*_BETWEEN.findall(name.exact)}]
     mistyped = [term for term in [*unknown, *names] if term.exact not in _RIGHT]
     made = ((term, _read_as(term, statistics, langs)) for term in mistyped)
-    return [(term, other) for term, other in made if other is not None]
+    return [*alike, *((term, other) for term, other in made if other is not None)]
+
+
+def _look_alike(term: Term, statistics: Frequencies, langs: Sequence[str]) -> Term | None:
+    for word in look_alikes(term.exact):
+        (spelled, *_) = query_terms(word, langs)
+        if frequency_of(statistics, spelled):
+            return term._replace(exact=word, stems=spelled.stems)
+    return None
+
+
+def look_alikes(word: str) -> Iterator[str]:
+    """Yield *word* in Latin or Cyrillic letters alone, where those that are not look like them."""
+    cyrillic = _IN_CYRILLIC.search(word)
+    if cyrillic and (latin := word.translate(_TO_LATIN)).isascii():
+        yield latin
+    if _IN_LATIN.search(word):
+        other = word.translate(_TO_CYRILLIC)
+        if not _IN_LATIN.search(other):
+            yield other
 
 
 def read_as(
