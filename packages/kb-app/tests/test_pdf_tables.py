@@ -1,4 +1,4 @@
-"""Tables of PDFs: each cell stands in its column, as far as all rows tell where these are."""
+"""Tables and code of PDFs: cells in their columns, as far as all rows tell these, and lines."""
 
 from __future__ import annotations
 
@@ -89,6 +89,30 @@ def test_columns_of_text_beside_each_other_are_no_broken_cells() -> None:
     said += [Said(250, 700, "The second column"), Said(250, 688, "is read behind it.")]
 
     assert "\t" not in read(said).text
+
+
+def test_code_keeps_its_lines_and_how_they_are_set_in() -> None:
+    """It is told by its type: each character is as wide as each other."""
+    code = ["def add(a, b):", "    # so it is", "    return a + b", "print(add(1, 2))"]
+    prose = "Whoever wants two numbers added may write what stands below, and has"
+    said = [Said(72, 700, prose), Said(72, 688, "them added."), Said(72, 600, "As said.")]
+    said += [
+        Said(
+            72 + 6 * (len(line) - len(line.lstrip())),
+            660 - 12 * at,
+            line.strip(),
+            10,
+            is_typed=True,
+        )
+        for at, line in enumerate(code)
+    ]
+
+    document = read(said)
+
+    assert document.text.split("\n\n")[1].split("\n") == code
+    assert [block.kind for block in document.blocks].count("code") == 1
+    typed = [each._replace(is_typed=True) for each in said]
+    assert "code" not in {block.kind for block in read(typed).blocks}
 
 
 def test_a_sign_of_money_and_a_bracket_are_no_columns() -> None:

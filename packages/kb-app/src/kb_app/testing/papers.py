@@ -14,7 +14,10 @@ _HEAD = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"
 
 
 class Said(NamedTuple):
-    """A text, where it begins, and how large and bold it is; ``turn`` quarters to the left."""
+    """A text, where it begins, and how large and bold it is; ``turn`` quarters to the left.
+
+    What is ``is_typed`` is in type of one width.
+    """
 
     x: float
     y: float
@@ -22,6 +25,7 @@ class Said(NamedTuple):
     size: float = 12
     is_bold: bool = False
     turn: int = 0
+    is_typed: bool = False
 
 
 class Leaf(NamedTuple):
@@ -75,7 +79,7 @@ def paper(
     return made.whole(root, made.add(f"<< {said} >>"))
 
 
-_FONTS = ("Helvetica", "Helvetica-Bold")
+_FONTS = ("Helvetica", "Helvetica-Bold", "Courier")
 _ENCODING = "/Encoding /WinAnsiEncoding"
 _TURNS = ("1 0 0 1", "0 1 -1 0", "-1 0 0 -1", "0 -1 1 0")
 
@@ -133,7 +137,8 @@ class _Objects:
     def leaf(self, leaf: Leaf, pages: str, fonts: str) -> str:
         width, height = leaf.size
         drawn = [
-            f"BT /F{int(said.is_bold)} {said.size} Tf {_TURNS[said.turn]} {said.x} {said.y} Tm "
+            f"BT /F{2 if said.is_typed else int(said.is_bold)} {said.size} Tf "
+            f"{_TURNS[said.turn]} {said.x} {said.y} Tm "
             f"({_escaped(said.text)}) Tj ET"
             for said in leaf.said
         ]

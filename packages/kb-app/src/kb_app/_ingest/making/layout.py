@@ -6,6 +6,7 @@ where blocks jump up the page time and again are they ordered by where they stan
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ from kb_app._ingest.making.glyphs import (
 )
 from kb_app._ingest.making.grids import placed_in_columns
 
-__all__ = ["TextBlock", "blocks_of", "joined"]
+__all__ = ["TextBlock", "as_code", "blocks_of", "joined", "pitch_of"]
 
 _WIDEST_GAP = 3.0
 """What is further apart on one baseline belongs together only in a table."""
@@ -357,3 +358,32 @@ def _ends_here(line: Line, after: Line, lines: Sequence[Line]) -> bool:
     width = (after.box.x1 - after.box.x0) * len(word) / len(after.text)
     edge = max(each.box.x1 for each in lines if each.box.x0 < line.box.x1)
     return line.box.x1 + width + _ROOM * line.size < edge
+
+
+# Code
+
+_SAME_PITCH, _LEAST_WORDS, _DEEPEST = 0.02, 3, 40
+
+
+def pitch_of(lines: Sequence[Line]) -> float | None:
+    """Return how wide each character of some lines is, where all are as wide as each other."""
+    narrow, wide, words, is_text = math.inf, 0.0, 0, False
+    for line in lines:
+        for word in line.words:
+            width = (word.x1 - word.x0) / len(word.text)
+            narrow, wide = min(narrow, width), max(wide, width)
+            # Figures are as wide as each other in most types.
+            is_text = is_text or word.text.isalpha()
+        words += len(line.words)
+        if not line.words or narrow < wide * (1 - _SAME_PITCH):
+            return None
+    return wide if is_text and words >= _LEAST_WORDS and wide > 0 else None
+
+
+def as_code(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """Yield each line's text, and what parts it from the next: a new line, set in as it stands."""
+    pitch, margin = pitch_of(lines) or 1.0, min(line.box.x0 for line in lines)
+    for line, after in pairwise([*lines, None]):
+        depth = round((after.box.x0 - margin) / pitch) if after is not None else 0
+        if line is not None:
+            yield line.text, "\n" + " " * min(depth, _DEEPEST) if after is not None else ""

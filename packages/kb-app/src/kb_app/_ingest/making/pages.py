@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kb_app._ingest.making.glyphs import Line
-from kb_app._ingest.making.layout import TextBlock
+from kb_app._ingest.making.layout import TextBlock, pitch_of
 from kb_app._ingest.making.pdfium import Bookmark, View
 
-__all__ = ["Sheet", "name_headings", "title_of", "without_running_lines"]
+__all__ = ["Sheet", "name_code", "name_headings", "title_of", "without_running_lines"]
 
 _NUMBERED = re.compile(r"(?:[A-Z]|[IVXLC]+|\d+)(?:\.\d+)*[.)]?\s+")
 _EDGE = 0.08
@@ -149,6 +149,19 @@ def name_headings(sheets: Sequence[Sheet], outline: Sequence[Bookmark]) -> None:
                 _place(sheet, mark)
         return
     _by_type(sheets)
+
+
+def name_code(sheets: Sequence[Sheet]) -> None:
+    """Tell which blocks of *sheets* are code: those in type of one width, where not most is."""
+    blocks = [block for sheet in sheets for block in sheet.blocks]
+    typed = [block for block in blocks if block.kind == "paragraph" and pitch_of(block.lines)]
+    if 2 * _ink(typed) < _ink(blocks):
+        for block in typed:
+            block.kind = "code" if len(block.lines) > 1 else block.kind
+
+
+def _ink(blocks: Iterable[TextBlock]) -> int:
+    return sum(len(line.text) for block in blocks for line in block.lines)
 
 
 def _place(sheet: Sheet, mark: Bookmark) -> None:

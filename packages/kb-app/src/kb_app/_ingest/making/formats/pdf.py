@@ -17,10 +17,16 @@ from typing import TypeAlias
 from kb_app._ingest.making.blocks import Headings
 from kb_app._ingest.making.containers import locked_out
 from kb_app._ingest.making.glyphs import Box, Glyphs, Line, lines_of
-from kb_app._ingest.making.layout import TextBlock, blocks_of, joined
+from kb_app._ingest.making.layout import TextBlock, as_code, blocks_of, joined
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.ocr import Line as Recognised
-from kb_app._ingest.making.pages import Sheet, name_headings, title_of, without_running_lines
+from kb_app._ingest.making.pages import (
+    Sheet,
+    name_code,
+    name_headings,
+    title_of,
+    without_running_lines,
+)
 from kb_app._ingest.making.pdf_notes import shown_notes
 from kb_app._ingest.making.pdfium import Locked, NotReadable, Page, PageImage, Pdf, opened
 from kb_app._ingest.making.recognised import paragraphs_of, recogniser_for
@@ -152,6 +158,7 @@ def _read(pdf: Pdf, file: SourceFile, recognise: Recognise | None) -> ParsedDocu
         chars += sum(len(line.text) for block in all_of_it for line in block.lines)
     without_running_lines(sheets)
     name_headings(sheets, list(pdf.outline()))
+    name_code(sheets)
     written = _Written()
     known = {word for sheet in sheets for word in sheet.hyphenated}
     for sheet in sheets:
@@ -299,9 +306,9 @@ class _Written:
             if self.at:
                 self._write("\n\n")
             start = self.at
-            for line, (text, after) in zip(
-                block.lines, joined(block.lines, hyphenated), strict=True
-            ):
+            is_code = block.kind == "code"
+            parts = as_code(block.lines) if is_code else joined(block.lines, hyphenated)
+            for line, (text, after) in zip(block.lines, parts, strict=True):
                 self.places += _places(sheet, line, self.at, len(text))
                 self._write(text + after)
             if block.kind == "heading":
