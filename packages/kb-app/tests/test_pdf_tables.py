@@ -84,6 +84,19 @@ def test_cells_of_several_lines_are_in_one_row(head: list[str], middle: bool) ->
     ]
 
 
+def test_the_last_cell_of_a_row_goes_on_below_it() -> None:
+    said = _broken(700, "Warranty", "Five years on the pump,|two years on labour")
+    said += _broken(668, "Contact", "Keller, weekdays from|seven to four")
+    said += [*_broken(636, "May", "12", "Bread"), Said(250, 620, "Milk")]
+
+    assert read(said).text.split("\n") == [
+        "Warranty\tFive years on the pump, two years on labour",
+        "Contact\tKeller, weekdays from seven to four",
+        "May\t12\tBread",
+        "Milk",
+    ]
+
+
 def test_columns_of_text_beside_each_other_are_no_broken_cells() -> None:
     said = [Said(72, 700, "The first column"), Said(72, 688, "goes on and ends.")]
     said += [Said(250, 700, "The second column"), Said(250, 688, "is read behind it.")]

@@ -340,10 +340,18 @@ def joined(lines: Sequence[Line], hyphenated: Collection[str]) -> Iterator[tuple
             yield (text if whole in hyphenated else text[:-1]), ""
         elif line.is_cut:
             yield text, ""
-        elif line.cells > 1 or after.cells > 1 or _ends_here(line, after, lines):
+        elif after.cells > 1 or not _goes_on_below(line, after, lines):
             yield text, "\n"
         else:
             yield text, "" if is_wide(text[-1]) and is_wide(after.text[0]) else " "
+
+
+def _goes_on_below(line: Line, after: Line, lines: Sequence[Line]) -> bool:
+    """Say whether the line *after* goes on with *line*, or with the last cell of that row."""
+    if line.cells == 1:
+        return not _ends_here(line, after, lines)
+    is_below = abs(_last_cell(line) - after.box.x0) < _SLACK * line.size
+    return is_below and reads_on(line.text, after.text)
 
 
 def _ends_here(line: Line, after: Line, lines: Sequence[Line]) -> bool:
