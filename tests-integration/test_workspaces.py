@@ -670,16 +670,18 @@ def test_who_leaves_waits_for_no_turn_that_does_not_end(
         return goes_on.wait(60) and False
 
     meaning.stay()
-    assert not meaning.is_working
+    told = [meaning.is_working]
     meaning._meanwhile = _meanwhile.Meanwhile(work)
     meaning._meanwhile.begin()
     assert begun.wait(60)
     meaning.leave()
-    assert meaning.is_working
+    told.append(meaning.is_working)
     goes_on.set()
     while meaning.is_working:
         time.sleep(0.01)
     meaning.close()
+
+    assert told == [False, True]
 
 
 def test_a_search_by_words_embeds_nothing(meaning: Workspace) -> None:
