@@ -60,15 +60,15 @@ _LEAD = re.compile(
 _REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
 _GIVEN = re.compile(
     rb"#[ \t]*define[ \t]+(?P<macro>\w+)|define\([ \t]*[\"'](?P<constant>\w+)[\"'][ \t]*,"
-    rb"|[ \t]*(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
-    rb"(?:function\*?|def|fn|func|sub)[ \t]+(?P<function>\w+)"
     rb"|(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
     rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(?P<name>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
 )
-"""A line that gives a name a value, at the margin or as a member of a class, makes a macro, or
-begins a function, which may be within another one."""
-_GIVING = (b"=", b"define", b"function", b"def", b"fn", b"func", b"sub")
-"""Of which such a line has one."""
+"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro."""
+_WITHIN = re.compile(
+    rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
+    rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
+)
+"""A line that begins a function, which may be within another one."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _GLOB = frozenset("*?[{")
 """What makes a path a pattern, unless a file is called so."""
@@ -351,9 +351,11 @@ def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     for start in found.starts if doc["media"] == Media.CODE.value else ():
         end = data.find(b"\n", start)
         line = start, len(data) if end < 0 else end
-        if all(data.find(word, *line) < 0 for word in _GIVING):
-            continue
-        given = _GIVEN.match(data, start, start + _LONGEST_LINE)
+        given = None
+        if data.find(b"=", *line) >= 0 or data.find(b"define", *line) >= 0:
+            given = _GIVEN.match(data, start, start + _LONGEST_LINE)
+        if given is None and data[start : start + 1].isspace():
+            given = _WITHIN.match(data, start, start + _LONGEST_LINE)
         if given and pattern.covers(data, found.form, line, given.span(given.lastindex or 0)):
             yield start
 
