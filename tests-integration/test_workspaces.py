@@ -583,6 +583,21 @@ def test_whatever_asks_by_meaning_has_what_words_find_embedded(
     meaning.close()
 
 
+def test_the_last_few_passages_are_embedded_whatever_words_find(
+    meaning: Workspace, home: Home
+) -> None:
+    """A question in another language finds nothing by words, and a small folder is all there."""
+    for number in range(30):
+        (home.folder / f"n{number}.md").unlink()
+    found = meaning.search(SearchQuery(text="수달"))
+    rows = [files.rows for files in meaning._snapshot().control.vectors.values()]
+    meaning.close()
+
+    assert rows == [12]
+    assert found.degraded == ()
+    assert found.hits
+
+
 @pytest.mark.parametrize("most", [5_000, 30])
 def test_who_stays_embeds_the_others_while_nobody_asks(
     meaning: Workspace, monkeypatch: pytest.MonkeyPatch, most: int

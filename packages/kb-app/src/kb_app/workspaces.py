@@ -483,7 +483,10 @@ class Workspace(KnowledgeBase):
         stop: threading.Event | None,
         besides: Collection[int] = (),
     ) -> None:
-        """Embed the best passages that words find for *queries*, a few at once, and *besides*."""
+        """Embed the best passages that words find for *queries*, a few at once, and *besides*.
+
+        Where no more than a few are left at all, those are.
+        """
         asked = [
             one
             for one in queries
@@ -502,15 +505,20 @@ class Workspace(KnowledgeBase):
                 self._wish(best)
         done = snapshot.with_vector(keys, model.key)
         missing = [key for key in dict.fromkeys(keys) if key not in done]
-        if missing:
-            self._embed(missing, snapshot.control.sequence)
+        left = _without_vector(snapshot, model.key)
+        if missing or 0 < left <= _EMBEDDED_AT_ONCE:
+            self._embed(missing, snapshot.control.sequence, left)
 
-    def _embed(self, keys: Sequence[int], sequence: int) -> None:
-        from kb_app._ingest.run import embed_these
+    def _embed(self, keys: Sequence[int], sequence: int, left: int) -> None:
+        from kb_app._ingest.run import embed_some, embed_these
 
+        config, parts = self._config, self._parts
         # Without a vector, or the lock, the answer is degraded, and says so.
         with self._turn, suppress(KbError, OSError):
-            embed_these(self._config, self._parts, keys, sequence)
+            if left <= _EMBEDDED_AT_ONCE:
+                embed_some(config, parts, keys, left, sequence, threading.Event())
+            else:
+                embed_these(config, parts, keys, sequence)
             self._looked_at = time.monotonic()
 
     def _go_on(self) -> None:
@@ -544,15 +552,20 @@ class Workspace(KnowledgeBase):
     def _room(self, snapshot: IndexSnapshot, model_key: str) -> int:
         """Return how many passages more may be embedded unasked, and have no vector."""
         files = snapshot.control.vectors.get(model_key)
-        rows, dead = (files.rows, files.dead) if files else (0, 0)
-        missing = int(snapshot.control.stats.get("chunk_count", 0)) - (rows - dead)
-        return min(missing, self._config.workspaces.embed_passages - rows)
+        room = self._config.workspaces.embed_passages - (files.rows if files else 0)
+        return min(room, _without_vector(snapshot, model_key))
 
     def _wish(self, keys: Sequence[int]) -> None:
         """Have these embedded before others meanwhile, and before what was wished earlier."""
         if self._meanwhile is not None:
             wished = dict.fromkeys(keys) | self._wished
             self._wished = dict(islice(wished.items(), _MOST_WISHED))
+
+
+def _without_vector(snapshot: IndexSnapshot, model_key: str) -> int:
+    files = snapshot.control.vectors.get(model_key)
+    embedded = files.rows - files.dead if files else 0
+    return int(snapshot.control.stats.get("chunk_count", 0)) - embedded
 
 
 _BY_MEANING = {SearchMode.HYBRID, SearchMode.VECTOR}
