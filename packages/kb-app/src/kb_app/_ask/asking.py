@@ -17,9 +17,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
-from kb_app._ask.extract import Extract, extracts, said_of_it
+from kb_app._ask.extract import Extract, extracts, is_lacking
 from kb_app._ask.gate import Gate, chance_of, doubts, judged
-from kb_app._ask.kinds import is_unlisted, lacks
 from kb_app._ask.narrowing import narrow, of_the_date
 from kb_app._ask.rows import asked_rows, with_rows
 from kb_app._ask.telling import (
@@ -269,9 +268,7 @@ class Asking:
         chosen = with_rows(asked.rows, extracts(evidence))
         units = sum(len(passage.pieces) for passage in evidence.passages)
         asked.watch.note("choose", f"{count(len(chosen), 'quote')} out of {units:,} units")
-        said, is_foreign = said_of_it(chosen), any(part.passage.is_foreign for part in chosen)
-        text = asked.question.text
-        if lacks(said, text) or (not is_foreign and is_unlisted(said, text)):
+        if is_lacking(chosen, asked.question.text):
             read = replace(read, confidence=_LACKING, warnings=(*read.warnings, _NO_FIGURE))
             return self._said(asked, read, "score_gate")
         return self._said(asked, read, None if chosen else "score_gate", chosen)

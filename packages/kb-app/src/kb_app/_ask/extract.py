@@ -21,7 +21,7 @@ from itertools import groupby
 from operator import mul
 
 from kb_app._ask.evidence import Evidence, Passage, Piece, bare
-from kb_app._ask.kinds import expected, fits, lacks
+from kb_app._ask.kinds import expected, fits, is_unlisted, lacks
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.values import dataclass
@@ -33,8 +33,8 @@ __all__ = [
     "extract_of",
     "extracts",
     "features",
+    "is_lacking",
     "ranked",
-    "said_of_it",
     "words_in",
 ]
 
@@ -123,13 +123,16 @@ def extracts(evidence: Evidence) -> list[Extract]:
     return [_joined(evidence, run) for run in told]
 
 
-def said_of_it(chosen: Sequence[Extract]) -> str:
-    """Return what is quoted of passages that hold what the first one does of the question.
+def is_lacking(chosen: Sequence[Extract], question: str) -> bool:
+    """Say whether a number, a date or an amount is asked for beyond doubt that is not *chosen*.
 
-    A number that is said of something else answers nothing.
+    One that is said of something else is none: that counts whose passage holds what the first
+    one does of the question.
     """
     held = chosen[0].passage.held if chosen else frozenset()
-    return " ".join(part.text for part in chosen if part.passage.held >= held)
+    said = " ".join(part.text for part in chosen if part.passage.held >= held)
+    is_foreign = any(part.passage.is_foreign for part in chosen)
+    return lacks(said, question) or (not is_foreign and is_unlisted(said, question))
 
 
 def extract_of(evidence: Evidence, unit: Scored) -> Extract:
