@@ -73,7 +73,7 @@ _MONTH = (
 )
 _NUMBER = re.compile(
     r"(?<![A-Za-z\d])\d++(?:[.,:/]\d++)*+(?!(?:st|nd|rd|th|ème)\b|[ºª])(?:\s?%)?"
-    rf"|[一二三四五六七八九十百千万億兆]+|\b(?:{SPELLED})\b",
+    rf"|[一二三四五六七八九十百千万億兆两兩]+|\b(?:{SPELLED}|none|keine[rs]|ningun[oa]|aucune?)\b",
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -83,7 +83,7 @@ _DATE = re.compile(
     rf"|(?:{_MONTH})\.?\s+\d{{1,2}}(?:,?\s+\d{{4}})?\b|(?:{_MONTH})\s+\d{{4}}\b"
     rf"|(?:in|im|en|em|since|until|seit|bis|ab|ende|anfang|mitte|depuis|desde|hasta)"
     rf" (?:{_MONTH})\b(?: \d{{4}}\b)?"
-    r"|\d{4}-\d\d-\d\d|(?:1\d|20)\d\d\b)"
+    r"|\d{4}-\d\d-\d\d|(?:1\d|20)\d\d(?:s|er[ns]?)?\b)"
     r"|\d{1,4}\s?[年년]\s?(?:\d{1,2}\s?[月월]\s?(?:\d{1,2}\s?[日일])?)?|\d{1,2}\s?(?:世紀|世纪|세기)"
     r"|\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]",
     re.IGNORECASE,
@@ -95,6 +95,7 @@ _TIME = re.compile(
     rf"\b(?:{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|spring|summer|autumn|winter"
     r"|century|decade|ago|during|after|before|since|until|when|while|today|yesterday"
     r"|während|nach|nachdem|vor|bevor|seit|bis|als|frühling|sommer|herbst|jahrhundert"
+    r"|(?:end|beginning) of|(?:ende|anfang) de[rs]|finale?s? de|fin d[eu]|principios de"
     r"|durante|después|antes|desde|hasta|cuando|siglo|primavera|verano|otoño|invierno"
     r"|pendant|après|avant|depuis|lorsque|quand|siècle|printemps|été|automne|hiver)\b"
     r"|[春夏秋冬前後]|期间|之[前后]|曜日|봄|여름|가을|겨울|전에|후에",
@@ -113,7 +114,8 @@ _FORMED = {
 """What something looks like that is asked for by these words."""
 _FORMS = [(re.compile(asked, re.IGNORECASE), re.compile(form)) for form, asked in _FORMED.items()]
 _COUNTED = re.compile(
-    rf"(?:\d+(?:[.,]\d+)*|(?i:{SPELLED})) (?!pounds|crowns|bucks|rupees|marks|shillings|livres)"
+    rf"(?:\d+(?:[.,]\d+)*|(?i:{SPELLED}))"
+    r" (?!mill|pounds|crowns|bucks|rupees|marks|shillings|livres)"
     rf"[a-zà-ÿ]{{3,}}s\b|(?i:{SPELLED}) (?!Pfund|Mark|Kronen)[A-ZÄÖÜ][a-zäöüß]"
 )
 _COUNTED_NOUN = re.compile(
@@ -245,8 +247,7 @@ def _measuring(text: str, question: str) -> list[tuple[int, int]]:
         return found
     dates = [match.span() for match in _DATE.finditer(text) if not match.group().isdecimal()]
     known = [(start, end, measure) for start, end, measure in measured(text) if measure]
-    others = [each for measure in wanted for each in _NO_MEASURE.get(measure, ())]
-    others = [] if "count" in wanted else others
+    others = _NO_MEASURE.get(asked_measure(question) or "", ())
 
     def answers(start: int) -> bool:
         for a, b in dates:

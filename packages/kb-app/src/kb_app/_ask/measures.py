@@ -51,12 +51,13 @@ _FIGURE = rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*
 _CODE = r"(?P<code>(?:\+\d|0\d)\d*(?:[ /-]\d+)+|0\d{4,})"
 _TIME = r"\d{1,2}\s?[:h]\s?\d\d(?!\d)"
 _TIMES = (
-    r"(?:(?:million\w*|mio\.?|milliarden?|mrd\.?|billion\w*|thousand|tausend|тыс\.?|млн\.?)\s)?"
+    r"(?:(?:millones|million\w*|mio\.?|milliarden?|mrd\.?|billion\w*|thousand|tausend|тыс\.?"
+    r"|млн\.?)\s(?:de\s|d['’])?)?"
 )
 _NUMBER = re.compile(
     rf"(?P<before>[$€£¥₩]|\b(?:EUR|USD|CHF|GBP)|S/)?\s?(?<![a-zA-Z0-9_.,:])"
     rf"(?:{_CODE}|{_TIME}|(?:{_FIGURE}\s?(?:[-–]|bis|to|or|oder|à|a|o)\s?)?{_FIGURE}"
-    rf"|\b(?:{SPELLED})\b|[一二三四五六七八九十百千万]+)"
+    rf"|\b(?:{SPELLED})\b|[一二三四五六七八九十百千万两兩]+)"
     rf"(?:[\s-]?{_TIMES}(?:"
     + "|".join(rf"(?P<{measure}>(?:{words}){_ENDS})" for measure, words in _AFTER.items())
     + rf"))?(?!\d){_ENDS}",
@@ -87,7 +88,7 @@ _ASKED = {
     r"|\bwie teuer\b|\bcuánto (?:cuesta|costó)n?|\bcombien\b.*\bco[uû]t\w+"
     r"|\bquels? (?:est|était|sont) les? (?:prix|coûts?|loyers?|salaires?|tarifs?)\b"
     r"|\bcu(?:ál|ánto) (?:es|era|fue) el (?:precio|costo|coste|alquiler|sueldo|salario)\b"
-    r"|\bсколько сто\w+|いくら|値段|多少钱|얼마예요",
+    r"|\bсколько сто\w+|いくら(?!か)|値段|多少钱|얼마예요",
     "years": r"\bhow old\b|\bwie alt\b|\bqué edad\b|\bcuántos años tiene\b|\bquel âge\b"
     r"|\bсколько .*\bлет\b|何[歳才]|몇 살|多大年纪|几岁",
     "weight": r"\bhow heavy\b|\bhow much (?:do|does|did)\b.*\bweigh\b|\bwie schwer\b"
@@ -96,7 +97,7 @@ _ASKED = {
     "length": r"\bhow far\b|\bwie weit\b",
     "clock": r"\bwhat time\b(?! (?:of|period|frame|span|zone))|\bum wie ?viel uhr\b"
     r"|\bà quelle heure\b|\ba qué hora\b|\ba che ora\b|\bhoe laat\b"
-    r"|\bво сколько\b(?! (?:раз|обо))|何時(?!間)|几点|몇\s?시(?!간)",
+    r"|\bво сколько\b(?! (?:раз|обо))|何時(?![間頃ご])|几点|몇\s?시(?!간)",
     "time": r"\bhow long (?:do|does|did|will)\b.*\b(?:take|last)\b|\bwie lange\b|\bcuánto tiempo\b"
     r"|\bcuánto (?:dura|duró|tarda|tardó)\b|\bcombien de temps\b"
     r"|\bсколько времени\b|何時間|何分|多长时间",
