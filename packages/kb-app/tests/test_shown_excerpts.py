@@ -104,7 +104,7 @@ def test_items_and_rows_of_media_without_marks_are_a_line_each() -> None:
 
     found = excerpt(Passage(text=text, medium="html", shown=("Spring",)), "roses", rows=6)
     assert texts(found) == ["Sow tomatoes", "Prune roses", "seed\tprice", "garlic\t3.20"]
-    assert texts(excerpt(Passage(text=text, medium="pdf"), "roses"))[1:3] == [
+    assert texts(excerpt(Passage(text=text, medium="pdf"), "roses", rows=6))[1:3] == [
         "Sow tomatoes Prune roses",
         "seed\tprice",
     ]
@@ -133,6 +133,12 @@ def test_lines_that_begin_with_a_label_stand_alone() -> None:
     assert shown("wrote", "He wrote: come\nto the tower.\n", columns=60) == [
         "He wrote: come to the tower."
     ]
+
+
+def test_the_number_of_an_item_does_not_stand_alone() -> None:
+    text = "1. Wash it.\n2. Dry it, and put it away for the winter.\n"
+
+    assert shown("wash", text, columns=16) == ["1. Wash it."]
 
 
 def test_the_line_is_that_of_the_first_match() -> None:

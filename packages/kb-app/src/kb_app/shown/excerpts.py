@@ -38,6 +38,8 @@ _WIDE = frozenset("WF")
 _STEM = 4
 _WHOLE_LINE = 600
 """Lines that stand alone are shown whole up to this length."""
+_ALONE = 120
+"""A paragraph of one line and sentence that is so long stands alone, as an item does."""
 _RAGGED = 12
 """One column in so many is lost where a word does not fit any more."""
 
@@ -79,7 +81,8 @@ def excerpt(passage: Passage, query: str, *, columns: int = 96, rows: int = 3) -
     """Return what of *passage* to show for *query* in *rows* of so many *columns*."""
     hidden = {_plain(each) for each in passage.shown} - {""}
     pieces = list(_pieces(passage.text, passage.medium, hidden))
-    first, last = _best(pieces, query, columns * rows, columns)
+    # On a single row, what stands alone is one after the other all the same.
+    first, last = _best(pieces, query, columns * rows, columns if rows > 1 else 1)
     chosen = pieces[first:last]
     if len(chosen) == 1:
         chosen = [_cut(chosen[0], query, columns * rows)]
@@ -149,13 +152,15 @@ def _sentences(lines: Sequence[str], first: int, shown: set[str]) -> Iterator[_P
     text = "\n".join(lines)
     if _plain(text) in shown:
         return
-    ends = [match.end() for match in _SENTENCE.finditer(text)]
+    begun = len(item[0]) if (item := _ITEM.match(text)) else 0  # "2. Wash it." is one
+    ends = [match.end() for match in _SENTENCE.finditer(text, begun)]
     for number, (start, end) in enumerate(pairwise([0, *ends, len(text)])):
         sentence = text[start:end]
         if sentence.strip():
             lead = len(sentence) - len(sentence.lstrip())
             line = first + text.count("\n", 0, start + lead)
-            yield _Piece(_readable(sentence), line, flows=True, starts_paragraph=number == 0)
+            is_alone = len(lines) == 1 and not ends and len(sentence) <= _ALONE
+            yield _Piece(_readable(sentence), line, not is_alone, starts_paragraph=number == 0)
 
 
 def _readable(text: str) -> str:
