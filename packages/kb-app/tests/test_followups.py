@@ -193,6 +193,7 @@ def test_a_question_that_is_asked_again_stays_as_it_is(question: str) -> None:
         ("了解です", True),
         ("so much?", False),
         ("okra", False),
+        ("danke" * 40 + " x", False),
         ("", False),
     ],
 )

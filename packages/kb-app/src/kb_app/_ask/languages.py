@@ -174,16 +174,20 @@ LANGUAGES = (
         empty="",
     ),
 )
-_COURTESY = re.compile(
-    r"(?:[\W_]|(?P<said>thanks?|thx|cheers|ok(?:ay)?|great|perfect|got it|i see|hello|hi|bye"
+_POLITE = (
+    r"(?:thanks?|thx|cheers|ok(?:ay)?|great|perfect|got it|i see|hello|hi|bye"
     r"|danke\w*|dank|super|prima|perfekt|alles klar|verstanden|hallo|tschüss|bedankt|gracias|vale"
     r"|perfecto|hola|adiós|merci|d['’]accord|parfait|bonjour|grazie|ciao|obrigad[oa]|спасибо"
     r"|понятно|dziękuję|dzięki|ありがとう(?:ございま(?:す|した))?|了解(?:です)?|谢谢|謝謝|多谢|好的"
-    r"|(?:감사|고마)\w*)|(?:you|very|much|so|a|lot|many|for|the|your|help|vielen|vielmals|schön|sehr"
-    r"|je|wel|muchas|por|tu|ayuda|beaucoup|bien|mille|molte|muito|большое|bardzo|どうも|本当に|你|您"
-    r"|了)(?![^\W\d_\u3040-\u9fff]))+",
-    re.IGNORECASE,
+    r"|(?:감사|고마)\w*)"
 )
+_BESIDE = (
+    r"(?:you|very|much|so|a|lot|many|for|the|your|help|vielen|vielmals|schön|sehr"
+    r"|je|wel|muchas|por|tu|ayuda|beaucoup|bien|mille|molte|muito|большое|bardzo|どうも|本当に|你|您"
+    r"|了)(?![^\W\d_\u3040-\u9fff])"
+)
+_COURTESY = re.compile(rf"(?:[\W_]|{_POLITE}|{_BESIDE})++", re.IGNORECASE)
+_SAID = re.compile(_POLITE, re.IGNORECASE)
 _MEASURING = frozenset(["long", "old", "often", "lange", "oft", "alt", "hoch", "lang", "vaak"])
 TOLD = frozenset({*(language.code for language in LANGUAGES), "ja", "zh"})
 """The languages that a question may be told to be in."""
@@ -222,8 +226,7 @@ def asked_in(question: str) -> frozenset[str]:
 
 def is_courtesy(text: str) -> bool:
     """Say whether *text* thanks, greets or agrees, and asks nothing."""
-    said = _COURTESY.fullmatch(text)
-    return said is not None and said["said"] is not None
+    return _COURTESY.fullmatch(text) is not None and _SAID.search(text) is not None
 
 
 def empty_words(question: str) -> list[str]:
