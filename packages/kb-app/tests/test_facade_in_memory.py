@@ -83,7 +83,7 @@ def operations() -> dict[str, Any]:
 
 def test_every_operation_is_tried_here() -> None:
     of_files = {"add_source", "close", "draw", "locate", "preview_source", "reset", "forget", "sql"}
-    of_files |= {"expect", "keep_queries", "recent_queries", "wait_for_fresh"}
+    of_files |= {"expect", "keep_queries", "recent_queries", "wait_for_fresh", "stay", "leave"}
     of_files |= {"conversation", "conversations", "delete_conversations"}
     of_files |= {"add_case", "check_cases", "compare_runs", "evaluate"}
     of_files |= {"export_run", "import_cases", "export_archive", "import_archive", "repair"}

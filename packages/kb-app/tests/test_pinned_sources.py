@@ -107,6 +107,8 @@ def _asked(known: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
         "examine": [(SelfOptions(),)],
         "tuning": [()],
         "expect": [(plain,)],
+        "stay": [()],
+        "leave": [()],
         "keep_queries": [(["otter"],)],
         "keep_search": [("terminal", plain, [])],
         "close": [()],
