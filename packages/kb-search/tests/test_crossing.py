@@ -25,6 +25,13 @@ WORDS = [
 """Written before the first of them was tried."""
 
 
+@pytest.mark.parametrize("letter", ["한", "カ", "ж"])
+def test_a_text_without_spaces_is_no_name(letter: str) -> None:
+    """It took the square of its length: half a minute for five thousand letters."""
+    assert [*crossing_words(letter * 24)] == [letter * 24]
+    assert [*crossing_words(f"{letter * 25} {letter * 5_000}")] == []
+
+
 @pytest.mark.parametrize(("word", "latin"), WORDS)
 def test_a_word_may_be_spelled_as_it_is_in_latin_letters(word: str, latin: str) -> None:
     assert latin in spellings(word)

@@ -22,6 +22,9 @@ _MOST = 500
 _LEAST_LETTERS = 4
 """Of a spelling; shorter ones are found by accident."""
 
+_MOST_LETTERS = 24
+"""Of a word: what is longer is no name, and takes the square of its length."""
+
 _FIRST_SYLLABLE = 0xAC00
 _KATAKANA = re.compile("[ァ-ヴー]{3,}")
 _HANGUL = re.compile("[가-힣]{2,}")
@@ -101,7 +104,8 @@ _LETTERS = _table(
 def crossing_words(text: str) -> Iterator[str]:
     """Yield the words of *text* that may be names or loanwords in letters of another script."""
     for pattern in (_KATAKANA, _HANGUL, _ALPHABETIC):
-        yield from dict.fromkeys(pattern.findall(text))
+        words = dict.fromkeys(pattern.findall(text))
+        yield from (word for word in words if len(word) <= _MOST_LETTERS)
 
 
 @lru_cache(maxsize=64)
