@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_core.values import lazy_pattern
 
 __all__ = ["Message", "is_whatsapp", "messages_of"]
 
@@ -25,17 +26,19 @@ _STAMP = (
     r"(?P<before>[^\W\d_]{2})?\s?(?P<hour>\d\d?)[:.](?P<minute>\d\d)"
 )
 _HALF = r"(?:\s?(?P<half>[AaPp])\.?\s?[Mm]\.?)?"
-_BEGINS = re.compile(
+_BEGINS = lazy_pattern(
     rf"(?:\u200e?\[{_STAMP}(?:[:.]\d\d)?{_HALF}\] )".replace("?P<", "?P<i_")
     + rf"|(?:{_STAMP}{_HALF}(?: - |, (?=[^:\n]{{1,60}} : )))"
 )
 _MAY_BEGIN = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n ]{0,9}(?:\xe2\x80\x8e)?\[?\d")
-_SAID = re.compile(r"(?P<who>[^:\n\"“„«]{1,60}?) ?: (?P<text>.*)", re.DOTALL)
-_NO_SIGN = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_OMITTED = re.compile(r"<[^<>\n]{3,60}>")
-_EDITED = re.compile(r"<[^\W\d_](?:[^<>@/: \n]{0,20} ){2,8}[^<>@/: \n]{1,20}>$")
-_ATTACHED = re.compile(r"(?:<[^<>:\n]{1,40}: )?([^<>:\n/]{1,200}\.\w{2,5})(?:>| \([^()\n]{1,40}\))")
-_NAMELESS = re.compile(r"[A-Z]{3}-\d{8}-WA\d+\.|\d{8}-[A-Z]+-")
+_SAID = lazy_pattern(r"(?P<who>[^:\n\"“„«]{1,60}?) ?: (?P<text>.*)", re.DOTALL)
+_NO_SIGN = lazy_pattern("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_OMITTED = lazy_pattern(r"<[^<>\n]{3,60}>")
+_EDITED = lazy_pattern(r"<[^\W\d_](?:[^<>@/: \n]{0,20} ){2,8}[^<>@/: \n]{1,20}>$")
+_ATTACHED = lazy_pattern(
+    r"(?:<[^<>:\n]{1,40}: )?([^<>:\n/]{1,200}\.\w{2,5})(?:>| \([^()\n]{1,40}\))"
+)
+_NAMELESS = lazy_pattern(r"[A-Z]{3}-\d{8}-WA\d+\.|\d{8}-[A-Z]+-")
 """What a file is called that has no name but its number."""
 _LATER = frozenset({"오후", "下午", "午後"})
 _NOON = _MONTHS = 12
