@@ -37,7 +37,7 @@ from kb_core.errors import DocNotFound, InvalidInput, KbError
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.search import CHARS_PER_TOKEN, GrepQuery, SearchFilters
-from kb_core.text import LineIndex
+from kb_core.text import LineIndex, indent_of
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -290,21 +290,17 @@ def _begun(snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFile
 
 def _end_of(lines: Sequence[str], first: int) -> int:
     """Return the last line, from 1, of what begins with line *first* and is indented below it."""
-    last, own = first, _indent(lines[first - 1])
+    last, own = first, indent_of(lines[first - 1])
     for number, line in enumerate(lines[first:], start=first + 1):
         if not line.strip():
             continue
-        if _indent(line) <= own:
+        if indent_of(line) <= own:
             if not _CLOSES.match(line):
                 return last
             if not line.rstrip().endswith(_OPENS):
                 return number
         last = number
     return last
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
 
 
 def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:

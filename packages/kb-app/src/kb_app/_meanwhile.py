@@ -59,7 +59,7 @@ class Meanwhile:
     def begin(self) -> None:
         """Go on with what is left, if that is not done already."""
         with self._guard:
-            if self._ended.is_set() or (self._thread is not None and self._thread.is_alive()):
+            if self._ended.is_set() or self.is_at_work:
                 return
             self._thread = threading.Thread(target=self._go_on, name="kebab-meanwhile", daemon=True)
             self._thread.start()

@@ -373,8 +373,7 @@ def _check_left(config: Config, control: Control) -> Iterator[Check]:
 
 
 def _embedded(control: Control, key: str | None) -> Check:
-    files = control.vectors.get(key) if key else None
-    embedded = files.rows - files.dead if files else 0
+    embedded = control.embedded(key) if key else 0
     counted = control.stats.get("chunk_count", 0)
     return {
         "name": "embeddings",

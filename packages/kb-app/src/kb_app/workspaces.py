@@ -563,9 +563,8 @@ class Workspace(KnowledgeBase):
 
 
 def _without_vector(snapshot: IndexSnapshot, model_key: str) -> int:
-    files = snapshot.control.vectors.get(model_key)
-    embedded = files.rows - files.dead if files else 0
-    return int(snapshot.control.stats.get("chunk_count", 0)) - embedded
+    control = snapshot.control
+    return int(control.stats.get("chunk_count", 0)) - control.embedded(model_key)
 
 
 _BY_MEANING = {SearchMode.HYBRID, SearchMode.VECTOR}

@@ -10,7 +10,11 @@ from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchFilters, SearchQuery
 from kb_core.values import dataclass
 
-__all__ = ["Answer", "AskQuery", "Cited", "Hop", "Refusal", "Stage", "Verification"]
+__all__ = ["WEAK_EVIDENCE", "Answer", "AskQuery", "Cited", "Hop", "Refusal", "Stage"]
+__all__ += ["Verification"]
+
+WEAK_EVIDENCE = "weak evidence"
+"""How the warning begins that the evidence of one answer is weak."""
 
 Refusal: TypeAlias = Literal[
     "no_chunks",

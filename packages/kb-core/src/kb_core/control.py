@@ -80,3 +80,8 @@ class Control:
     """Counts for ``schema.v1`` and ``stats.v1``, computed by the store."""
     sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Per source id: root, trust_level, source_type, verified_at (epoch seconds)."""
+
+    def embedded(self, model_key: str) -> int:
+        """Return how many chunks have a vector of the model."""
+        files = self.vectors.get(model_key)
+        return files.rows - files.dead if files else 0

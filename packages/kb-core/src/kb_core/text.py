@@ -22,6 +22,7 @@ __all__ = [
     "LineIndex",
     "cut_within",
     "entry_lines",
+    "indent_of",
     "is_grapheme_boundary",
     "nfc",
     "normalize_newlines",
@@ -139,6 +140,11 @@ def entry_lines(lines: Sequence[str]) -> frozenset[int]:
             found.add(at)
             is_entry = at in labelled
     return frozenset(found)
+
+
+def indent_of(text: str) -> int:
+    """Return how many blanks a text begins with."""
+    return len(text) - len(text.lstrip())
 
 
 def cut_within(text: str, most: int) -> int:

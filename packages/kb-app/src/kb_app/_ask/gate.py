@@ -41,6 +41,7 @@ from typing import Literal, TypeAlias
 from unicodedata import category
 
 from kb_app._ask.evidence import Evidence, Passage, Piece, mean
+from kb_core.answers import WEAK_EVIDENCE
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
 from kb_core.values import dataclass, replace
@@ -260,7 +261,7 @@ def doubts(
     Names that are *known* are those that its documents were found by.
     """
     if gate is not None and chance is not None and gate.threshold <= chance < gate.sure:
-        yield f"weak evidence: confidence {chance:.2f}"
+        yield f"{WEAK_EVIDENCE}: confidence {chance:.2f}"
     missing = evidence.missing.difference(known)
     if missing and not evidence.is_foreign:
         names = ", ".join(sorted(missing, key=evidence.question.find))

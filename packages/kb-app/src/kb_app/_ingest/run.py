@@ -150,26 +150,25 @@ def embed_some(
 ) -> bool:
     """Embed passages without a vector for a turn, or until *stop*: those of *keys* come first.
 
-    At most *most*. Return whether some are left, and may be embedded. A seal is renewed as by
-    ``embed_these``.
+    At most *most*. Return whether more may be embedded, and some may be left. A seal is renewed
+    as by ``embed_these``.
     """
     model = parts.model()
     if model is None or most <= 0:
         return False
-    embedder, begun, wanted = parts.embedder(), time.monotonic(), list(keys)
+    embedder, until = parts.embedder(), time.monotonic() + _TURN_SECS
+    wanted, is_done = keys, False
     with _sealing(config, parts, model.key, sequence) as session:
-        store = session.store
-        while most > 0 and not stop.is_set() and time.monotonic() - begun < _TURN_SECS:
-            size, only = min(_AT_A_TIME, most), wanted or None
-            pending = store.missing_passages(model.key, size, only)
-            if only:
-                wanted = wanted[len(wanted) if len(pending) < size else 0 :]
-            elif not pending:
-                break
+        while most > 0 and not (is_done or stop.is_set()) and time.monotonic() < until:
+            size = min(_AT_A_TIME, most)
+            pending = session.store.missing_passages(model.key, size, wanted or None)
+            is_done = not (pending or wanted)
             if pending:
                 embed_batch(session, embedder, model.key, pending)
-            most -= len(pending)
-        return most > 0 and store.count_missing(model.key) > 0
+                most -= len(pending)
+            if len(pending) < size:  # of those that come first none is left
+                wanted = ()
+        return most > 0 and not is_done
 
 
 @contextmanager

@@ -105,12 +105,10 @@ def _differences(truth: _Truth, snapshot: IndexSnapshot) -> Iterator[str]:
         yield f"texts that the store does not have: {len(more):,}"
     if other := sum(texts[key] != truth.texts[key] for key in texts.keys() & truth.texts.keys()):
         yield f"texts that differ: {other:,}"
-    vectors = snapshot.control.vectors
     counts = [("passages", truth.chunks, snapshot.count(None))]
     counts += [("files", truth.files, sum(snapshot.ledger(None).counts.values()))]
     for key, count in truth.vectors.items():
-        there = vectors[key].rows - vectors[key].dead if key in vectors else 0
-        counts.append((f"vectors of {key}", count, there))
+        counts.append((f"vectors of {key}", count, snapshot.control.embedded(key)))
     for what, count, there in counts:
         if count != there:
             yield f"{what}: {there:,} of {count:,}"

@@ -426,6 +426,4 @@ def _has_vectors(snapshot: IndexSnapshot, settings: SearchSettings, proposals: P
 
 def _embedded(snapshot: IndexSnapshot, model_key: str) -> tuple[int, int]:
     """Return how many chunks have a vector of the model, and how many there are."""
-    files = snapshot.control.vectors.get(model_key)
-    embedded = files.rows - files.dead if files else 0
-    return embedded, int(snapshot.control.stats.get("chunk_count", 0))
+    return snapshot.control.embedded(model_key), int(snapshot.control.stats.get("chunk_count", 0))

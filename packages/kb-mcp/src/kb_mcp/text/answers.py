@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from kb_app.shown import count, first_line
 from kb_app.shown.answers import refusal_text
+from kb_core.answers import WEAK_EVIDENCE
 from kb_mcp.text import (
     BUDGET,
     error_text,
@@ -39,8 +40,6 @@ _NEXT = {
 }
 _BRIEFLY = {"no_chunks": "no answer: nothing found", "score_gate": "no sure answer; nearest:"}
 """What several say of a refusal that many of them may have."""
-_OF_ONE = "weak evidence"
-"""How a warning begins that is of one answer, even if another has the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def answers_text(
     """
     warnings = [answer.get("warnings", ()) for _, answer in answers if "code" not in answer]
     every = set.intersection(*map(set, warnings)) if len(warnings) > 1 else set[str]()
-    common = sorted(said for said in every if not said.startswith(_OF_ONE))
+    common = sorted(said for said in every if not said.startswith(WEAK_EVIDENCE))
     parts = []
     for at, (question, answer) in enumerate(answers, start=1):
         head = [numbered_head(at, question)]

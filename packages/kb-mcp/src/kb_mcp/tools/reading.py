@@ -240,7 +240,7 @@ def _tell_fetch(call: Call) -> str:
     if call.max_tokens is None and _is_whole(given, found) and _is_cut(found, most):
         found = _outline_of(call, found)
     elif call.max_tokens is None and many:
-        found = _with_outlines(call, found, most)
+        found = {**found, "results": [_or_outline(call, one, most) for one in found["results"]]}
     text = fetched_text(found, most)
     call.shown.extend(fetched_lines(found, text))
     return text
@@ -296,16 +296,13 @@ def _is_cut(found: Answer, most: int) -> bool:
     return found.get("truncated") or tokens_of(fetched_text(found, 2 * most)) > most
 
 
-def _with_outlines(call: Call, found: Answer, most: int) -> Answer:
-    """Return several places; of whole documents that alone are longer than the answer, outlines."""
-    results = []
-    for one in found["results"]:
-        place, result = one["place"], one["result"]
-        given = place if isinstance(place, Mapping) else {"path": place}
-        if result and _is_whole(given, result) and _is_cut(result, most):
-            one = {**one, "result": _outline_of(call, result)}  # noqa: PLW2901
-        results.append(one)
-    return {**found, "results": results}
+def _or_outline(call: Call, one: Answer, most: int) -> Answer:
+    """Return one of several places; of a whole document longer than the answer, its outline."""
+    place, result = one["place"], one["result"]
+    given = place if isinstance(place, Mapping) else {"path": place}
+    if result and _is_whole(given, result) and _is_cut(result, most):
+        return {**one, "result": _outline_of(call, result)}
+    return one
 
 
 def _outline_of(call: Call, found: Answer) -> Answer:

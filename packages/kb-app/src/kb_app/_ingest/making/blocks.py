@@ -16,7 +16,7 @@ from typing import NamedTuple, overload
 from kb_core.citations import Span
 from kb_core.documents import Block, Place
 
-__all__ = ["Draft", "Headings", "Lines", "Region", "flatten", "indent_of", "paragraphs"]
+__all__ = ["Draft", "Headings", "Lines", "Region", "flatten", "paragraphs"]
 
 
 _LONGEST_HEADING = 200
@@ -226,11 +226,6 @@ def _advance(open_: list[Region], at: int, line: int) -> Generator[Region, None,
         yield open_[-1].within(at, line)
         at = line
     return at
-
-
-def indent_of(text: str) -> int:
-    """Return how many blanks a text begins with."""
-    return len(text) - len(text.lstrip())
 
 
 def paragraphs(lines: Lines, first: int, end: int, kind: str) -> Iterator[Region]:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kb_app._ingest.making.blocks import Lines, Region, indent_of
+from kb_app._ingest.making.blocks import Lines, Region
 from kb_core.directives import DIRECTIVE, describes, name_of, shows_code
+from kb_core.text import indent_of
 
 __all__ = ["find_headings", "is_restructured"]
 

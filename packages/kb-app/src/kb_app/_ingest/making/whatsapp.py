@@ -74,7 +74,11 @@ def messages_of(text: str) -> list[Message]:
     """Return what was said, in the order of the file."""
     begun = list(_begun(text))
     is_month_first = _is_month_first([match for match, _ in begun])
-    return [each for match, said in begun if (each := _message(match, said, is_month_first))]
+    return [
+        each
+        for match, said in begun
+        if (each := _message(match, said, is_month_first=is_month_first))
+    ]
 
 
 def _begun(text: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -92,7 +96,7 @@ def _begun(text: str) -> Iterator[tuple[re.Match[str], str]]:
         yield last, "\n".join(lines)
 
 
-def _message(match: re.Match[str], said: str, is_month_first: bool) -> Message | None:  # noqa: FBT001
+def _message(match: re.Match[str], said: str, *, is_month_first: bool) -> Message | None:
     found = _SAID.match(said)
     if found is None:
         return None

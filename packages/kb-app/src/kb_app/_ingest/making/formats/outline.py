@@ -15,11 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kb_app._ingest.making.blocks import Lines, Region, indent_of, paragraphs
+from kb_app._ingest.making.blocks import Lines, Region, paragraphs
 from kb_app._ingest.making.grammars import CLOSERS, HEADERS, POD, QUOTES, Header
 from kb_app._ingest.making.metadata import code_metadata
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ports import Content
+from kb_core.text import indent_of
 
 __all__ = ["OutlineParser"]
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeVar
 
-from kb_app._ingest.making.blocks import Draft, indent_of
+from kb_app._ingest.making.blocks import Draft
 from kb_core.documents import Link
+from kb_core.text import indent_of
 
 __all__ = ["ASIDE", "LEVELS", "SLACK", "SOFT_HYPHEN", "Item", "Table", "aligned", "heading_level"]
 __all__ += ["inherited", "numbered", "table_items", "write_items"]
