@@ -24,13 +24,13 @@ from kb_app._data_dir import DataDir
 from kb_app._ingest.quiet import is_sealed
 from kb_app._wiring import parts_of
 from kb_app.config import load_config
-from kb_app.workspaces import Workspace, place_of
+from kb_app.workspaces import Workspace, _is_of_words, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
 from kb_core.answers import AskQuery
 from kb_core.errors import InvalidInput, KbError, ReadonlyMode
 from kb_core.media import SearchMode
-from kb_core.search import SearchQuery
+from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing.fakes import HashEmbedder
 from kb_store import WriterLock
 
@@ -192,6 +192,14 @@ def test_a_folder_is_never_part_of_the_knowledge_base(home: Home) -> None:
     assert home.json("search", "otter")["hits"] == []
     assert home.json("stats")["source_breakdown"] == {"notes": 1}
     assert home.paths("heron") == []
+
+
+def test_a_cache_is_a_folder_here_whatever_the_knowledge_base_is_kept_on(home: Home) -> None:
+    server = home.path / "milvus.db"
+    home.environ |= {"KEBAB_INDEX_ENGINE": "milvus", "KEBAB_INDEX_URI": str(server)}
+
+    assert home.paths("otter") == ["README.md"]
+    assert not server.exists()
 
 
 def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
@@ -366,6 +374,125 @@ def test_a_first_look_is_published_in_one_step(home: Home) -> None:
         kb.search(SearchQuery(text="otter"))
 
     assert steps == [72]
+
+
+@pytest.fixture
+def large(home: Home) -> Home:
+    """A folder of which a search reads a part: sixty notes, each with a name of its own."""
+    home.environ["KEBAB_WORKSPACES_SEARCH_KB"] = "1"
+    for number in range(60):
+        home.write(f"clone/n{number}.md", f"The beaver named {named(number)} builds a dam.\n")
+    return home
+
+
+def named(number: int) -> str:
+    return f"q{'abcdefghij'[number // 10]}z{'abcdefghij'[number % 10]}"
+
+
+def left_of(told: Mapping[str, Any]) -> int:
+    """Return how many files a response says are left."""
+    said = [text for text in told.get("warnings", ()) if "to be read" in text]
+    return int(said[0].split()[0]) if said else 0
+
+
+def searched(home: Home, query: str, *words: str) -> tuple[list[str], int]:
+    told = home.json("search", query, "--in", str(home.folder), *words)
+    return [hit["doc_path"] for hit in told["hits"]], left_of(told)
+
+
+def test_a_search_of_a_new_folder_reads_what_holds_its_words_and_says_what_it_left(
+    large: Home,
+) -> None:
+    assert searched(large, named(7)) == (["n7.md"], 61)
+    assert searched(large, named(41)) == (["n41.md"], 60)
+    assert [row["complete"] for row in large.json("list", "workspaces")["items"]] == [False]
+
+    # Ten are shown of sixty that hold the word, as of all of them.
+    paths, left = searched(large, "beaver")
+    assert len(paths) == 10
+    assert 0 < left < 40
+
+    assert large.json("stats", "--in", str(large.folder))["doc_count"] == 62
+    assert searched(large, named(59)) == (["n59.md"], 0)
+    assert large.json("list", "workspaces")["items"][0]["complete"]
+
+
+def test_what_all_of_a_folder_decides_reads_all_of_it(large: Home) -> None:
+    asked = ["qazb AND dam", '"named qazb"', "qazb path:n1", "beaver -dam", "title:qazb"]
+    assert not any(_is_of_words(SearchQuery(text=text)) for text in asked)
+    narrowed = SearchQuery(text="qazb", filters=SearchFilters(path_glob=("n*",)))
+    assert not _is_of_words(narrowed)
+    assert _is_of_words(SearchQuery(text="a beaver OR qazb"))
+
+    assert searched(large, "qazbb") == (["n1.md"], 0)  # what is misspelt is in no file
+    assert searched(large, named(2), "--path-glob", "n*") == (["n2.md"], 0)
+
+
+def test_a_search_reads_all_where_that_is_wished_or_not_much(large: Home) -> None:
+    assert searched(large, named(3), "--snippet-chars", "100")[1] == 61
+    large.environ["KEBAB_WORKSPACES_SEARCH_KB"] = "100"
+    assert searched(large, named(4)) == (["n4.md"], 0)
+
+    large.run("reset", "--workspaces", "--yes")
+    large.environ["KEBAB_WORKSPACES_SEARCH_KB"] = "0"
+    assert searched(large, named(3)) == (["n3.md"], 0)
+
+
+def test_a_hit_is_fetched_without_reading_the_rest_and_a_page_goes_on(large: Home) -> None:
+    folder = ("--in", str(large.folder))
+    told = large.json("search", named(7), *folder)
+    place = large.json("fetch", told["hits"][0]["citation"]["uri"], *folder)
+    assert named(7) in place["text"]
+    chunk = large.json("fetch", "chunk", told["hits"][0]["chunk_id"], *folder)
+    assert named(7) in chunk["chunk"]["text"]
+    assert [row["complete"] for row in large.json("list", "workspaces")["items"]] == [False]
+
+    first = large.json("search", "beaver", "-k", "5", *folder)
+    more = large.json("search", "beaver", "-k", "5", "--cursor", first["next_cursor"], *folder)
+    assert not {hit["chunk_id"] for hit in first["hits"]} & {h["chunk_id"] for h in more["hits"]}
+    # A place that no search has come by is found all the same.
+    assert named(59) in large.json("fetch", "n59.md", *folder)["text"]
+
+
+def test_read_only_answers_from_what_was_read_in_part(large: Home) -> None:
+    searched(large, named(7))
+
+    told = large.json("--readonly", "search", named(7), "--in", str(large.folder))
+
+    assert [hit["doc_path"] for hit in told["hits"]] == ["n7.md"]
+    assert any("read in part" in text for text in told["warnings"])
+
+
+def test_a_server_reads_all_of_a_folder(large: Home) -> None:
+    environ = {**home_environ(large), "KEBAB_WORKSPACES_EMBED_PASSAGES": "0"}
+    with place_of(load_config(None, environ), str(large.folder), environ=environ).open() as kb:
+        kb.stay()
+        found = kb.search(SearchQuery(text=named(7), mode=SearchMode.LEXICAL))
+
+    assert not found.warnings
+    assert large.json("list", "workspaces")["items"][0]["complete"]
+
+
+def test_whatever_was_read_before_a_word_is_found_where_it_stands_now(large: Home) -> None:
+    environ = home_environ(large)
+    place = place_of(load_config(None, environ), str(large.folder), environ=environ)
+
+    def found(number: int) -> list[str]:
+        with place.open() as kb:
+            query = SearchQuery(text=named(number), mode=SearchMode.LEXICAL, passages=True)
+            return [hit.passage.text if hit.passage else "" for hit in kb.search(query).hits]
+
+    assert len(found(1)) == 1
+    (large.folder / "n1.md").unlink()
+    (large.folder / "n2.md").unlink()
+    large.write("clone/n3.md", f"An otter moved in with {named(3)}.\n")
+    assert [found(1), found(2)] == [[], []]
+    assert found(3)[0].startswith("An otter")
+    large.write("clone/n3.md", f"A stoat moved in with {named(3)}.\n")
+    large.write("clone/n61.md", f"A stoat heard of {named(3)}.\n")
+    assert {text.split()[1] for text in found(3)} == {"stoat"}
+    with place.open() as kb:
+        assert kb.stats()["doc_count"] == 61
 
 
 def picture_of(text: str, path: Path) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         StoredFile,
         StoredText,
     )
-    from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
+    from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Sampling, Scored
     from kb_core.stored import Ledger
 
 __all__ = ["PinnedReader", "is_pinned", "refuse_pinned", "seen_sources"]
@@ -98,6 +98,7 @@ class PinnedSnapshot:
 
     def __init__(self, whole: IndexSnapshot, sources: tuple[str, ...]) -> None:
         self.whole = whole
+        self._sources = sources
         self._allowed = frozenset(sources)
         self._where = OneOf("source_id", sources)
         self._control = _control(self)
@@ -119,6 +120,9 @@ class PinnedSnapshot:
 
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         return self.whole.relaxation(query)
+
+    def sampled(self, sampling: Sampling, /) -> PinnedSnapshot:
+        return PinnedSnapshot(self.whole.sampled(sampling), self._sources)
 
     def drift(self) -> float:
         return self.whole.drift()

@@ -5,7 +5,8 @@ user's cache directory, named by the folder's real path. Every call looks at the
 again, by names, sizes and times alone, and reads what has changed. What lies in a source is
 answered from that source, narrowed to the folder.
 
-Words come first: a run computes no embeddings. Passages get theirs as they are found: a
+Words come first: a run computes no embeddings, and a search of a new folder reads the files
+that hold its words, and leaves the rest to later calls. Passages get theirs as they are found: a
 search by meaning embeds the best that its words find, and leaves the rest to later ones, or
 to ``embed``. Nothing goes on after a call has returned, unless the process said that it
 stays: then the others are embedded while nobody asks, what questions found before the rest.
@@ -22,7 +23,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -35,10 +36,12 @@ from kb_app._meanwhile import Meanwhile
 from kb_app._media import has_phases, phases_off
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
-from kb_app.config import Config, Source
+from kb_app.config import Config, Index, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
 from kb_core.errors import (
+    ChunkNotFound,
+    DocNotFound,
     InvalidInput,
     KbError,
     ModelMissing,
@@ -50,11 +53,11 @@ from kb_core.errors import (
 )
 from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
 from kb_core.ids import text_hash
-from kb_core.ingest import IngestOptions
+from kb_core.ingest import IngestOptions, Left
 from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import GrepQuery, SearchQuery
-from kb_core.values import dataclass, field, replace
+from kb_core.values import dataclass, field, lazy_pattern, replace
 
 if TYPE_CHECKING:
     from kb_app._ask.asking import Asking
@@ -82,6 +85,10 @@ _WISHED = 64
 _MOST_WISHED = 1024
 _OF_ORIGIN = 8
 """Passages of a document that are embedded when others like it are looked for."""
+_KB = 1_000
+_NAMED_BY = ("path", "citation", "chunk")
+_AFTER_PATH = lazy_pattern(r"#|:\d")
+_ID = lazy_pattern("[0-9a-f]{8,64}")
 _LATE = {"ocr": ("picture or scan", "pictures or scans"), "transcribe": ("recording", "recordings")}
 """What waits for a later phase, one and several."""
 
@@ -175,6 +182,7 @@ def place_of_folders(
         storage=replace(
             config.storage, data_dir=home / "data", lock_wait_secs=_BRIEF_SECS, safety_runs=0
         ),
+        index=Index(),  # here, and never on the server that holds the person's own
         ingest=replace(config.ingest, embed=False),
         estimates_tokens=True,
     )
@@ -196,7 +204,11 @@ class Workspace(KnowledgeBase):
         self._place, self._is_frozen = place, is_frozen
         self._hear = hear or (lambda _: None)
         self._turn = threading.RLock()
+        self._call = _Call()
         self._looked_at = float("-inf")
+        self._left = Left()
+        """What no call has read yet, as far as this process knows."""
+        self._stays = False
         self._remark = ""
         self._reads_late = False
         self._meanwhile: Meanwhile | None = None
@@ -205,6 +217,7 @@ class Workspace(KnowledgeBase):
         """How many files wait, as it was said last."""
 
     def stay(self) -> None:
+        self._stays = True
         if self._meanwhile is None and self._config.workspaces.embed_passages:
             self._meanwhile = Meanwhile(self._embed_rest)
 
@@ -251,8 +264,20 @@ class Workspace(KnowledgeBase):
 
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
         self._read_if_asked([query])
-        self._embed_found([query], stop)
+        with self._call.for_words_of(query):
+            self._embed_found([query], stop)
+            response = self._told(super().search(query, stop=stop))
+        if not self._may_find_more(response, query):
+            return response
+        self._embed_found([query], stop)  # which reads the rest
         return self._told(super().search(query, stop=stop))
+
+    def _may_find_more(self, response: SearchResponse, query: SearchQuery) -> bool:
+        """Say whether what is not read may fill a list that is too short."""
+        if not response.hits:  # as of a word that is misspelt
+            return self._left.files > 0
+        is_short = len(response.hits) < query.k and not response.truncated
+        return is_short and self._left.promising > 0 and query.cursor is None
 
     def search_many(
         self, queries: Sequence[SearchQuery | KbError], *, stop: threading.Event | None = None
@@ -286,6 +311,32 @@ class Workspace(KnowledgeBase):
                 asked.append(SearchQuery(text=query.text))
         self._embed_found(asked, None)
         return super().codebase_search(request, passages=passages)
+
+    def fetch(
+        self, place: str | Mapping[str, Any], *, max_tokens: int | None = None
+    ) -> types.FetchResult:
+        if self._is_printed(place):
+            with self._call.for_what_is_read(), suppress(ChunkNotFound, DocNotFound):
+                return super().fetch(place, max_tokens=max_tokens)
+        return super().fetch(place, max_tokens=max_tokens)
+
+    def _is_printed(self, place: str | Mapping[str, Any]) -> bool:
+        """Say whether *place* names what it means whatever else there is, as a hit's does."""
+        given = {"chunk": place} if isinstance(place, str) else place
+        name = next((str(given[kind]) for kind in _NAMED_BY if given.get(kind)), "")
+        path = _AFTER_PATH.split(name, maxsplit=1)[0]
+        is_there = any((folder / path).is_file() for folder in self._place.folders if path)
+        return is_there or bool(_ID.fullmatch(name))
+
+    def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
+        with self._call.for_what_is_read(), suppress(ChunkNotFound):
+            return super().fetch_chunk(chunk_id, context=context)
+        return super().fetch_chunk(chunk_id, context=context)
+
+    def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> types.FetchResult:
+        with self._call.for_what_is_read(), suppress(DocNotFound):
+            return super().fetch_doc(doc_id, max_tokens=max_tokens)
+        return super().fetch_doc(doc_id, max_tokens=max_tokens)
 
     def similar(self, origin: str, query: SearchQuery | None = None) -> SearchResponse:
         from kb_app._search.lookup import origin_of
@@ -341,7 +392,8 @@ class Workspace(KnowledgeBase):
 
     def _snapshot(self) -> IndexSnapshot:
         self._refresh()
-        return super()._snapshot()
+        snapshot, sampling = super()._snapshot(), self._left.sampling
+        return snapshot if sampling is None else snapshot.sampled(sampling)
 
     def _snapshot_or_none(self) -> IndexSnapshot | None:
         self._refresh()
@@ -360,8 +412,17 @@ class Workspace(KnowledgeBase):
             else text
             for text in response.degraded
         )
-        remarks = (*response.warnings, *filter(None, (self._remark, self._waiting(command))))
+        said = (self._remark, self._unread(), self._waiting(command))
+        remarks = (*response.warnings, *filter(None, said))
         return replace(response, degraded=degraded, warnings=remarks)
+
+    def _unread(self) -> str:
+        """Say how many files no search has read yet, and what reads them."""
+        if not (left := self._left.files):
+            return ""
+        files = "1 file has" if left == 1 else f"{left:,} files have"
+        reads = f"each search reads more, 'kebab status --in {_quoted(self._place)}' all"
+        return f"{files} less of these words, and wait to be read: {reads}"
 
     def _waiting(self, command: str) -> str:
         """Say how many files are not read yet, and what reads them; a process that stays, once."""
@@ -399,15 +460,18 @@ class Workspace(KnowledgeBase):
         if self._meanwhile is not None:
             self._meanwhile.asked()
         with self._turn:
-            if time.monotonic() - self._looked_at < _FRESH_SECS:
+            is_fresh = time.monotonic() - self._looked_at < _FRESH_SECS
+            if self._call.has_looked or (is_fresh and not self._left.files):
                 return
             home = Home(self._config.storage.data_dir.parent)
-            if self._is_frozen:
-                _refuse_unless(home.read().is_whole, self._place.told)
-            else:
+            if not self._is_frozen:
                 self._follow(home)
                 self._go_on()
+            elif not home.read().is_whole:
+                _refuse_unless(super()._snapshot_or_none() is not None, self._place.told)
+                self._remark = "this folder was read in part, and nothing may be written"
             self._looked_at = time.monotonic()
+            self._call.has_looked = self._call.sought is not None
 
     def _follow(self, home: Home) -> None:
         """Bring the cache in line; where another process does, what is there is good enough."""
@@ -416,7 +480,7 @@ class Workspace(KnowledgeBase):
         try:
             known = home.read()
             self._reads_late |= known.reads_late
-            if not known.is_whole:
+            if not (known.is_whole or known.folders):
                 check_size(self._place.config, self._place.folders[0], self._place.told)
             home.use(self._place.folders, is_whole=known.is_whole, reads_late=known.reads_late)
             sweep(self._config, self._place.environ, spare=home.path)
@@ -431,7 +495,8 @@ class Workspace(KnowledgeBase):
                 self._read(_LONG_SECS, is_first=True)
             except (StoreCorrupt, StoreNewer, NotIndexed):
                 self._make_anew()
-            home.use(self._place.folders, is_whole=True, reads_late=self._reads_late)
+            is_whole = known.is_whole or not self._left.files
+            home.use(self._place.folders, is_whole=is_whole, reads_late=self._reads_late)
         except OSError as error:
             raise home.unusable(error) from error
 
@@ -444,7 +509,7 @@ class Workspace(KnowledgeBase):
                 raise
             self._remark = f"what changed is not read, this is from before: {error}"
             return
-        if not self._reads_late and self._is_mostly_late():
+        if not (self._reads_late or self._left.files) and self._is_mostly_late():
             self._reads_late = True
             self._ingest(patience, is_first=False)
 
@@ -454,16 +519,22 @@ class Workspace(KnowledgeBase):
         return 2 * waiting > snapshot.count_docs(None)
 
     def _ingest(self, patience: float, *, is_first: bool) -> None:
+        most = self._config.workspaces.search_kb * _KB
+        seeks = is_first and most and not (self._stays or self._reads_late)
         options = IngestOptions(
             embed=False,
             allow_empty=True,
             summary_only=True,
             is_first_look=is_first,
+            sought=self._call.sought if seeks else None,
+            sought_bytes=0 if self._call.is_of_what_is_read else most,
             without=() if self._reads_late else tuple(_LATE),
         )
         with KnowledgeBase.open(self._patient(patience)) as writer:
             for event in writer.ingest(options):
                 self._hear(event)
+                if event.report is not None:
+                    self._left = event.report.left
 
     def _make_anew(self) -> None:
         self._hear(f"the cache of {self._place.told} is damaged, and is made anew")
@@ -567,11 +638,49 @@ def _without_vector(snapshot: IndexSnapshot, model_key: str) -> int:
     return int(control.stats.get("chunk_count", 0)) - control.embedded(model_key)
 
 
+class _Call(threading.local):
+    """What the call of this thread waits for, and whether it has looked at the folder for that."""
+
+    sought: str | None = None
+    """The question whose words choose what is read of a folder that was not read whole."""
+    is_of_what_is_read = False
+    has_looked = False
+
+    @contextmanager
+    def for_words_of(self, query: SearchQuery) -> Iterator[None]:
+        """Say that *query* waits, if words are all that it asks for; a page goes on as it is."""
+        self.sought = query.text if _is_of_words(query) else None
+        self.is_of_what_is_read = query.cursor is not None
+        try:
+            yield
+        finally:
+            self.sought, self.is_of_what_is_read, self.has_looked = None, False, False
+
+    @contextmanager
+    def for_what_is_read(self) -> Iterator[None]:
+        """Say that nothing new is asked for."""
+        self.sought, self.is_of_what_is_read = "", True
+        try:
+            yield
+        finally:
+            self.sought, self.is_of_what_is_read, self.has_looked = None, False, False
+
+
+def _is_of_words(query: SearchQuery) -> bool:
+    """Say whether *query* neither narrows nor requires: that is decided by all that is there."""
+    from kb_app._search.query import parse_query
+
+    if query.filters.given():
+        return False
+    parsed = parse_query(query.text)
+    return parsed.where is None and all(each.kind != "must" for each in parsed.lexical.clauses)
+
+
 _BY_MEANING = {SearchMode.HYBRID, SearchMode.VECTOR}
 
 
-def _refuse_unless(is_whole: bool, folder: str) -> None:  # noqa: FBT001 - one fact
-    if not is_whole:
+def _refuse_unless(is_there: bool, folder: str) -> None:  # noqa: FBT001 - one fact
+    if not is_there:
         raise ReadonlyMode(
             f"{folder} is not indexed yet, and nothing may be written",
             hint="leave out --readonly, and unset KEBAB_READONLY: it goes into a cache",

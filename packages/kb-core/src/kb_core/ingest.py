@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kb_core.values import dataclass, field
+
+if TYPE_CHECKING:
+    from kb_core.search import Sampling
 
 __all__ = [
     "IngestEvent",
@@ -19,6 +22,7 @@ __all__ = [
     "IngestOptions",
     "IngestReport",
     "ItemKind",
+    "Left",
     "SkipReason",
 ]
 
@@ -67,6 +71,10 @@ class IngestOptions:
     """Later phases that are left for another run; what waits for them goes on waiting."""
     is_first_look: bool = False
     """Nobody sees anything before its end, so that it is published in as few steps as can be."""
+    sought: str | None = None
+    """A question that waits for the end: of new texts, those which promise most for it are read,
+    up to ``sought_bytes`` of them (0 for none), and the others left for another run."""
+    sought_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +112,16 @@ class IngestEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What a run for a question left for another one: files, and how many hold words of it."""
+
+    files: int = 0
+    promising: int = 0
+    sampling: Sampling | None = None
+    """What all texts are to those that are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
     """What a run did, counted."""
 
@@ -112,6 +130,8 @@ class IngestReport:
     counts: Mapping[str, int]
     scanned: int
     duration_ms: int
+    left: Left = field(default_factory=Left)
+    """What a run for a question left for another one."""
     aborted: bool = False
     corpus_revision: int = 0
     embedded: int = 0

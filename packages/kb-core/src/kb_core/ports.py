@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from kb_core.filters import Filter
     from kb_core.language import Delta, Message, ModelName
     from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
-    from kb_core.search import KnownWords, LexicalQuery, Parent, PartReading, Relaxation, Scored
+    from kb_core.search import (
+        KnownWords,
+        LexicalQuery,
+        Parent,
+        PartReading,
+        Relaxation,
+        Sampling,
+        Scored,
+    )
     from kb_core.stored import Ledger
 
 __all__ = ["Chunker", "Clock", "CloseReader", "Content", "Embedder", "IndexReader"]
@@ -84,6 +92,13 @@ class IndexSnapshot(Protocol):
 
         A relative measure; 0 where no deletion can be told from the scores. What is above
         rounding, the next publication mends.
+        """
+        ...
+
+    def sampled(self, sampling: Sampling, /) -> IndexSnapshot:
+        """Return the same state, in which words are as rare as in all that it is a part of.
+
+        That is for questions without a filter.
         """
         ...
 

@@ -45,6 +45,7 @@ __all__ = [
     "Relaxation",
     "Retrieval",
     "SaidAbout",
+    "Sampling",
     "Scored",
     "SearchFilters",
     "SearchQuery",
@@ -264,6 +265,24 @@ class Relaxation:
             ("in no passage", self.unknown),
         )
         return tuple(f"{what}: {', '.join(words)}" for what, words in said if words)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What the passages of an index are to those of all texts that it stands for.
+
+    It was made of a part of them, chosen by some words, which therefore are commoner in it.
+    """
+
+    passages: float = 1.0
+    """How many times as many there are in all."""
+    words: Mapping[str, float] = field(default_factory=dict)
+    """How many times as many hold a word, by what it begins with, in lower case."""
+
+    def held(self, term: str, found: int) -> int:
+        """Return about how many passages hold *term* in all, where *found* of the index do."""
+        begins = max((each for each in self.words if term.startswith(each)), key=len, default="")
+        return round(found * max(1.0, self.words.get(begins, self.passages)))
 
 
 class KnownWord(NamedTuple):

@@ -13,7 +13,7 @@ from tantivy import Occur, Query
 
 from kb_core.control import Control
 from kb_core.filters import Filter, OneOf
-from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
+from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Sampling, Scored
 from kb_core.values import replace
 from kb_search.analysis import languages_of
 from kb_search.fusion import rounded
@@ -74,13 +74,8 @@ class Snapshot:
         self._index, self._chunks = chunks
         self._schema = self._index.schema
         self._record_part = records
-        self.statistics = TermStatistics(
-            self._schema,
-            self._chunks,
-            segments=segments,
-            passages=control.statistics.get(PASSAGES, 0),
-        )
         self._segments = segments
+        self.statistics = self._counting(None)
         self._vectors = vectors
         self._shelf = shelf or Shelf()
         self._found: dict[int, tantivy.DocAddress] = {}
@@ -125,6 +120,23 @@ class Snapshot:
         with translate_errors("explain a search by words"):
             langs = self.languages
             return describe(self._schema, self._chunks, self.statistics, query, langs)
+
+    def sampled(self, sampling: Sampling, /) -> Snapshot:
+        """Return the same state, in which words are as rare as in all that it is a part of."""
+        from copy import copy  # a search of what was read whole makes none
+
+        same = copy(self)
+        same.statistics = self._counting(sampling)
+        return same
+
+    def _counting(self, sampling: Sampling | None) -> TermStatistics:
+        return TermStatistics(
+            self._schema,
+            self._chunks,
+            segments=self._segments,
+            passages=self.control.statistics.get(PASSAGES, 0),
+            sampling=sampling,
+        )
 
     def drift(self) -> float:
         """Return by how much mean lengths differ from those that a fresh index would have."""

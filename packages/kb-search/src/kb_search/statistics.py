@@ -31,6 +31,7 @@ from typing import Any
 import tantivy
 from tantivy import Query
 
+from kb_core.search import Sampling
 from kb_core.values import dataclass
 from kb_search.narrowing import only, term_of
 from kb_search.opening import CONTROL, Segments
@@ -166,8 +167,11 @@ class TermStatistics:
         *,
         segments: Segments,
         passages: int,
+        sampling: Sampling | None = None,
     ) -> None:
-        self.total = passages + 1
+        self._sampling = sampling
+        """Where these passages are a part, what all are to them: then it is all that is counted."""
+        self.total = round((passages + 1) * (sampling.passages if sampling else 1))
         """How many live passages there are, and one that holds no word: even among three, a
         word that two of them hold tells something."""
         self._schema = schema
@@ -186,7 +190,10 @@ class TermStatistics:
         if known is None:
             if len(self._live) >= _REMEMBERED:
                 self._live.clear()
-            known = self._live[field, term] = self._counted(field, term)
+            known = self._counted(field, term)
+            if self._sampling is not None:
+                known = min(self._sampling.held(term, known), self.total)
+            self._live[field, term] = known
         return known
 
     def _counted(self, field: str, term: str) -> int:

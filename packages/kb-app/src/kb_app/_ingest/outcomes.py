@@ -13,7 +13,7 @@ from typing import Any
 from kb_app._ingest.making.record import Made
 from kb_app._ingest.plan import Wanted, skipped_item, unchanged_item
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
-from kb_core.ingest import IngestItem, IngestReport, ItemKind, SkipReason
+from kb_core.ingest import IngestItem, IngestReport, ItemKind, Left, SkipReason
 from kb_core.records import DocumentRecord, FileRecord, FileState
 
 __all__ = [
@@ -44,6 +44,7 @@ class Tally:
     items: list[IngestItem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     scanned: int = 0
+    left: Left = field(default_factory=Left)
     embedded: int = 0
     embeddings_missing: int = 0
     corpus_revision: int = 0
@@ -118,6 +119,7 @@ class Tally:
             counts=self.counts(),
             scanned=self.scanned,
             duration_ms=self.duration_ms,
+            left=self.left,
             aborted=aborted,
             corpus_revision=self.corpus_revision,
             embedded=self.embedded,

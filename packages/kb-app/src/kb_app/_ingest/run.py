@@ -30,6 +30,7 @@ from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
 from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
+from kb_app._ingest.sought import leave_unsought
 from kb_app._media import phases_off
 from kb_app._parts import Parts
 from kb_app.config import Config
@@ -100,7 +101,8 @@ def ingest(
             ready = None
         yield from recorded(run, "ingest", scope, partial(_both_phases, ready=ready))
         model, data = parts.model(), run.session.data
-        is_whole = not (options.paths or stop.is_set() or run.session.shows_another)
+        is_part = options.paths or tally.left.files or run.session.shows_another
+        is_whole = not (is_part or stop.is_set())
     if is_whole:  # and closed: nothing of it is written after this
         seal(data, {model.key: tally.embeddings_missing} if model is not None else {})
 
@@ -194,6 +196,8 @@ def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
         known = Known(ledger=run.session.store.ledger, sources=run.session.control.sources)
         ready = yield from _scan(specs, known, run.settings, run.options, (run.clock, run.tally))
     plans = ready
+    if run.options.sought is not None:
+        run.tally.left = leave_unsought(plans, run.options.sought, run.options.sought_bytes)
     if not run.options.paths:
         plans = [*ready, *(plan for plan in [_look_at_added(run)] if plan.scanned)]
     yield from process(run, plans)

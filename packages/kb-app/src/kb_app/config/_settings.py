@@ -202,6 +202,12 @@ class Workspaces:
     keep_days: int = setting(
         30, "Caches of folders that are not used for so long are deleted.", low=1, high=36_500
     )
+    search_kb: int = setting(
+        2_000,
+        "So much text of a new folder a search reads, of files that hold its words; 0 for all.",
+        low=0,
+        high=1_000_000_000,
+    )
     embed_passages: int = setting(
         5_000,
         "So many passages a server of a folder embeds by itself, while nobody asks; 0 for none.",

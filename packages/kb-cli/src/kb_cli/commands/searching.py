@@ -56,8 +56,9 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
     Hits come best first, each with a citation that names the lines it stands in. Finding
     nothing is not an error.
 
-    --in asks a folder that is no source, without any setup: it is indexed at its first use,
-    into a cache, and read again where it has changed. Nothing is written into it.
+    --in asks a folder that is no source, without any setup: what the question asks for is
+    indexed at first, into a cache, and the rest as other questions come. What has changed is
+    read again, and nothing is written into the folder.
 
     With --bulk, each line has its own options, under the same names; those of the command
     line do not count, but for -k, --per-doc and --max-tokens, which are of the list of

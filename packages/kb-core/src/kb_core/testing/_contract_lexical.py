@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kb_core.filters import Glob
-from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords
+from kb_core.search import FULL_MATCH_WORDS, Clause, KnownWords, Sampling
 from kb_core.testing._contract import Contract, query
 
 __all__ = ["LexicalContract"]
@@ -46,6 +46,19 @@ class LexicalContract(Contract):
         world = self.filled("common filler word", "special filler word", *texts)
 
         assert world.search("common special")[0] == "1.md"
+
+    def test_words_are_as_rare_as_in_all_that_an_index_is_a_part_of(self) -> None:
+        """What was chosen by a word holds it more often than the rest does."""
+        texts = [f"common filler {n}" for n in range(8)]
+        world = self.filled("common filler word", "special filler word", *texts)
+        snapshot, asked = world.snapshot(), query("common special")
+        sampled = snapshot.sampled(Sampling(100.0, {"common": 1.0, "speci": 90.0}))
+
+        special, *_ = snapshot.lexical(asked, None, 10)
+        *_, last = sampled.lexical(asked, None, 10)
+
+        assert last.chunk_key == special.chunk_key
+        assert [*snapshot.lexical(asked, None, 1)] == [special]
 
     def test_a_match_in_a_shorter_chunk_ranks_higher(self) -> None:
         world = self.filled("needle " + "hay " * 200, "needle in hay")

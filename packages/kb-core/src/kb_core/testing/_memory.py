@@ -30,6 +30,7 @@ from kb_core.search import (
     LexicalQuery,
     Parent,
     Relaxation,
+    Sampling,
     Scored,
 )
 from kb_core.stored import Ledger
@@ -265,8 +266,9 @@ class State:
 class MemorySnapshot:
     """``IndexSnapshot`` over one state: BM25 over words, exact cosine, all by looking."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, sampling: Sampling | None = None) -> None:
         self._state = state
+        self._sampling = sampling or Sampling()
 
     @property
     def control(self) -> Control:
@@ -312,6 +314,9 @@ class MemorySnapshot:
         entries = self._state.entries.values()
         frequency = {word: sum(word in entry.counts for entry in entries) for word in wanted}
         return relaxation_of(asked, self._relaxed(asked), frequency, len(entries))
+
+    def sampled(self, sampling: Sampling, /) -> MemorySnapshot:
+        return MemorySnapshot(self._state, sampling)
 
     def drift(self) -> float:
         return 0.0  # every answer counts what is there
@@ -431,10 +436,11 @@ class MemorySnapshot:
     def _weights(self, wanted: Iterable[str]) -> Callable[[Entry, str], float]:
         """Return BM25 of a word in a chunk, over all chunks, whatever the filter."""
         entries = self._state.entries.values()
-        total = len(entries)
+        total = round(len(entries) * self._sampling.passages)
         lengths = [entry.counts.total() for entry in entries]
-        mean = sum(lengths) / max(total, 1) or 1.0
-        df = {word: sum(word in entry.counts for entry in entries) for word in wanted}
+        mean = sum(lengths) / max(len(entries), 1) or 1.0
+        held = {word: sum(word in entry.counts for entry in entries) for word in wanted}
+        df = {word: min(self._sampling.held(word, n), total) for word, n in held.items()}
 
         def weigh(entry: Entry, word: str) -> float:
             tf = entry.counts[word]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
+from kb_core.search import Sampling
 from kb_search.milvus.rows import Row, paged, record
 from kb_search.weighing import AGAIN, FILLING
 
@@ -82,8 +83,15 @@ def named(field: str, term: str) -> str:
 class Counts:
     """``Frequencies`` of one published state; what was looked up once is kept."""
 
-    def __init__(self, segments: Sequence[Segment], passages: int, read: Read) -> None:
-        self.total = passages + 1
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        passages: int,
+        read: Read,
+        sampling: Sampling | None = None,
+    ) -> None:
+        self._sampling = sampling
+        self.total = round((passages + 1) * (sampling.passages if sampling else 1))
         """How many passages there are, and one that holds no word."""
         self._segments = segments
         self._read = read
@@ -99,7 +107,10 @@ class Counts:
         name = named(field, term)
         if name not in self._known:
             self.learn([(field, term)])
-        return self._known[name]
+        known = self._known[name]
+        if self._sampling is None:
+            return known
+        return min(self._sampling.held(term, known), self.total)
 
     def held(self, places: Iterable[tuple[str, str]], /) -> dict[tuple[str, str], int]:
         """Return those pairs of a field and a term that passages hold, with how many do."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_core.errors import IoError
 from kb_core.filters import Filter
-from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Scored
+from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Sampling, Scored
 from kb_core.values import replace
 from kb_search.analysis import languages_of
 from kb_search.milvus.counts import Counts
@@ -73,8 +73,7 @@ class Snapshot:
         self._rows_of: dict[int, str] = {}
         self._parents: dict[int, Parent] = {}
         self._good_until = time.monotonic() + KEPT_SECS / 2
-        passages = state.control.statistics.get(PASSAGES, 0)
-        self.statistics = Counts(state.segments, passages, self._payloads)
+        self.statistics = self._counting(None)
 
     @property
     def control(self) -> Control:
@@ -106,6 +105,18 @@ class Snapshot:
         """Return what of *query* counts less than it says, or ``None`` if nothing does."""
         learn(self.statistics, query, self.languages)
         return describe(self.statistics, query, self.languages, self._exists)
+
+    def sampled(self, sampling: Sampling, /) -> Snapshot:
+        """Return the same state, in which words are as rare as in all that it is a part of."""
+        from copy import copy  # a search of what was read whole makes none
+
+        same = copy(self)
+        same.statistics = self._counting(sampling)
+        return same
+
+    def _counting(self, sampling: Sampling | None) -> Counts:
+        passages = self._state.control.statistics.get(PASSAGES, 0)
+        return Counts(self._state.segments, passages, self._payloads, sampling)
 
     def drift(self) -> float:
         """Return by how much mean lengths differ from what they should be, if by too much."""
