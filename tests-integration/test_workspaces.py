@@ -454,6 +454,16 @@ def test_a_hit_is_fetched_without_reading_the_rest_and_a_page_goes_on(large: Hom
     assert named(59) in large.json("fetch", "n59.md", *folder)["text"]
 
 
+def test_a_folder_that_grew_too_large_is_refused_where_all_of_it_would_be_read(
+    large: Home,
+) -> None:
+    searched(large, named(7))
+    large.environ["KEBAB_WORKSPACES_MAX_FILES"] = "30"
+
+    assert searched(large, named(8))[0] == ["n8.md"]
+    assert "62 files" in large.error("grep", "beaver", "--in", str(large.folder))["message"]
+
+
 def test_read_only_answers_from_what_was_read_in_part(large: Home) -> None:
     searched(large, named(7))
 

@@ -480,7 +480,7 @@ class Workspace(KnowledgeBase):
         try:
             known = home.read()
             self._reads_late |= known.reads_late
-            if not (known.is_whole or known.folders):
+            if not known.is_whole and (self._call.sought is None or not known.folders):
                 check_size(self._place.config, self._place.folders[0], self._place.told)
             home.use(self._place.folders, is_whole=known.is_whole, reads_late=known.reads_late)
             sweep(self._config, self._place.environ, spare=home.path)
