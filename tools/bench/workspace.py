@@ -55,8 +55,13 @@ class _Bench:
         (self._cache / _MODELS).symlink_to(self._models)
 
     def search(self, question: str, mode: str) -> Usage:
-        words = [str(KEBAB), "search", question, "--in", str(self.folder), "--mode", mode]
-        return run_process(words, self._environ)
+        return self._run("search", question, "--mode", mode)
+
+    def read_all(self) -> Usage:
+        return self._run("status")
+
+    def _run(self, command: str, *words: str) -> Usage:
+        return run_process([str(KEBAB), command, *words, "--in", str(self.folder)], self._environ)
 
     def counts(self) -> dict[str, int]:
         """Return what the folder holds, as the index counts."""
@@ -81,10 +86,14 @@ def _largest_text(folder: Path) -> Path:
     return max(texts, key=lambda path: path.stat().st_size)
 
 
-def _round(bench: _Bench, question: str, taken: dict[str, list[Usage]]) -> None:
+def _round(bench: _Bench, given: argparse.Namespace, taken: dict[str, list[Usage]]) -> None:
+    question = given.question
     bench.forget()
     taken["first, by words"].append(bench.search(question, "lexical"))
     taken["again, by words"].append(bench.search(question, "lexical"))
+    taken["another question, by words"].append(bench.search(given.another, "lexical"))
+    taken["all that is left"].append(bench.read_all())
+    taken["again, all read"].append(bench.search(question, "lexical"))
     with bench.edited.open("a", encoding="utf-8") as file:
         file.write("\n")
     taken["after one edit, by words"].append(bench.search(question, "lexical"))
@@ -97,6 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--question", default="where is the configuration read")
+    parser.add_argument("--another", default="who may write at the same time")
     parser.add_argument("--word", default="configuration", help="what tools for words look for")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--most", type=int, help="copy so many files at most")
@@ -111,7 +121,7 @@ def main() -> None:
         bench.search(given.question, "hybrid")  # compiles modules, prepares the model
         counts = bench.counts()
         for _ in range(given.rounds):
-            _round(bench, given.question, taken)
+            _round(bench, given, taken)
             for command in given.beside:
                 known = {"folder": bench.folder, "word": given.word, "question": given.question}
                 words = [part.format_map(known) for part in shlex.split(command)]
