@@ -13,7 +13,7 @@ _LETTERS = st.text("abcdefg ", max_size=40)
 def promises(question: str, *texts: tuple[str, str]) -> dict[str, float]:
     look = Look(wanted_words(question))
     for path, text in texts:
-        look.at(path, text)
+        look.at(path, path, text)
     return look.promises()
 
 
@@ -61,7 +61,7 @@ def test_a_text_promises_something_exactly_where_a_word_is_in_it(
 def test_what_was_chosen_by_a_word_says_how_much_rarer_that_is_in_all() -> None:
     look = Look(wanted_words("otter river"))
     for at in range(8):
-        look.at(str(at), "an otter" if at < 2 else "a river")
+        look.at(str(at), str(at), "an otter" if at < 2 else "a river")
     sampling = look.sampling({"2", "3", "4", "5"})
 
     assert sampling.passages == 2.0

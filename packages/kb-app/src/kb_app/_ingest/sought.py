@@ -41,6 +41,8 @@ _SHORTEST = 3
 """Letters that are left of a word at least, where its ending is left out."""
 _SATURATION = 2.0
 """How often a word has to be in a stretch for half of what it can add."""
+_HEAD = 4_096
+"""Bytes of a file that tell whether it is letters."""
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -75,36 +77,36 @@ class Look:
     words: Sequence[Word]
     _counts: dict[str, list[list[int]]] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
-    """Of each text by its path: how often each word is in its stretches, and how many it has."""
+    """Of each text by its name: how often each word is in its stretches, and how many it has."""
 
-    def at(self, path: str, text: str) -> None:
-        """Count the words in *text*, which is in lower case."""
-        self._counts[path] = [*_stretches(path.lower(), text, self.words)]
-        self._sizes[path] = 1 + len(text) // _STRETCH
+    def at(self, name: str, path: str, text: str) -> None:
+        """Count the words in *text*, which is in lower case, and in its *path*."""
+        self._counts[name] = [*_stretches(path.lower(), text, self.words)]
+        self._sizes[name] = 1 + len(text) // _STRETCH
 
     def promises(self) -> dict[str, float]:
-        """Return by path what each text promises; 0 where it has none of the words."""
+        """Return by name what each text promises; 0 where it has none of the words."""
         total, holding = self._sum(self._counts)
         worth = [math.log(1 + (total - n + 0.5) / (n + 0.5)) for n in holding]
         return {
-            path: max((_weight(counts, worth) for counts in stretches), default=0.0)
-            for path, stretches in self._counts.items()
+            name: max((_weight(counts, worth) for counts in stretches), default=0.0)
+            for name, stretches in self._counts.items()
         }
 
     def sampling(self, left: Collection[str]) -> Sampling:
         """Return what all texts are to those that are not *left*."""
         total, holding = self._sum(self._counts)
-        part, held = self._sum([path for path in self._counts if path not in left])
+        part, held = self._sum([name for name in self._counts if name not in left])
         times = [n / max(1, m) for n, m in zip(holding, held, strict=True)]
         begins = ((each, n) for word, n in zip(self.words, times, strict=True) for each in word)
         return Sampling(total / max(1, part), dict(begins))
 
-    def _sum(self, paths: Iterable[str]) -> tuple[int, list[int]]:
+    def _sum(self, names: Iterable[str]) -> tuple[int, list[int]]:
         """Return how many stretches these texts have, and how many of them hold each word."""
         total, holding = 0, [0] * len(self.words)
-        for path in paths:
-            total += self._sizes[path]
-            for counts in self._counts[path]:
+        for name in names:
+            total += self._sizes[name]
+            for counts in self._counts[name]:
                 for at, count in enumerate(counts):
                     holding[at] += count > 0
         return total, holding
@@ -142,13 +144,14 @@ class _File(NamedTuple):
         return f"{self.source.source_id}/{self.path}"
 
     def text(self) -> str:
-        """Return its letters in lower case; nothing where it cannot be read: a run says so."""
+        """Return its letters in lower case; nothing of bytes, or where it cannot be read."""
         try:
             path = location(self.source.root, self.path, self.raw)
             follows = self.source.follow_links
             opened = open_regular(path) if follows else open_inside(path, self.source.root)
             with opened:
-                return opened.read(self.size).decode("utf-8", "replace").lower()
+                data = opened.read(self.size)
+            return "" if b"\0" in data[:_HEAD] else data.decode("utf-8", "replace").lower()
         except OSError:
             return ""
 
@@ -167,7 +170,7 @@ def leave_unsought(plans: Sequence[Plan], question: str, most_bytes: int) -> Lef
     files = {file.name: file for plan in plans for file in _read(plan)} | waiting
     if look.words:
         for name, file in files.items():
-            look.at(name, file.text())
+            look.at(name, file.path, file.text())
     promised = look.promises()
     room, spared = most_bytes, _LEAST_FILES if most_bytes else 0
     for name in sorted(promised, key=lambda name: (-promised[name], name)):
