@@ -24,7 +24,7 @@ from kb_app._data_dir import DataDir
 from kb_app._ingest.quiet import is_sealed
 from kb_app._wiring import parts_of
 from kb_app.config import load_config
-from kb_app.workspaces import Workspace, _is_of_words, place_of
+from kb_app.workspaces import Workspace, _words_of, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
 from kb_core.answers import AskQuery
@@ -419,10 +419,10 @@ def test_a_search_of_a_new_folder_reads_what_holds_its_words_and_says_what_it_le
 
 def test_what_all_of_a_folder_decides_reads_all_of_it(large: Home) -> None:
     asked = ["qazb AND dam", '"named qazb"', "qazb path:n1", "beaver -dam", "title:qazb"]
-    assert not any(_is_of_words(SearchQuery(text=text)) for text in asked)
+    assert not any(_words_of(SearchQuery(text=text)) for text in asked)
     narrowed = SearchQuery(text="qazb", filters=SearchFilters(path_glob=("n*",)))
-    assert not _is_of_words(narrowed)
-    assert _is_of_words(SearchQuery(text="a beaver OR qazb"))
+    assert not _words_of(narrowed)
+    assert _words_of(SearchQuery(text="a beaver OR qazb"))
 
     assert searched(large, "qazbb") == (["n1.md"], 0)  # what is misspelt is in no file
     assert searched(large, named(2), "--path-glob", "n*") == (["n2.md"], 0)
@@ -473,14 +473,43 @@ def test_read_only_answers_from_what_was_read_in_part(large: Home) -> None:
     assert any("read in part" in text for text in told["warnings"])
 
 
-def test_a_server_reads_all_of_a_folder(large: Home) -> None:
-    environ = {**home_environ(large), "KEBAB_WORKSPACES_EMBED_PASSAGES": "0"}
+def test_who_stays_reads_the_rest_while_nobody_asks(
+    large: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 0.02)
+    environ = home_environ(large)
     with place_of(load_config(None, environ), str(large.folder), environ=environ).open() as kb:
         kb.stay()
         found = kb.search(SearchQuery(text=named(7), mode=SearchMode.LEXICAL))
+        assert [hit.doc_path for hit in found.hits] == ["n7.md"]
+        assert "while nobody asks" in found.warnings[0]
+        while not large.json("list", "workspaces")["items"][0]["complete"]:
+            threading.Event().wait(0.05)
+        assert not kb.search(SearchQuery(text=named(8), mode=SearchMode.LEXICAL)).warnings
 
-    assert not found.warnings
-    assert large.json("list", "workspaces")["items"][0]["complete"]
+
+def test_a_search_waits_for_nobody_who_reads_all_and_he_goes_on(large: Home) -> None:
+    environ = home_environ(large)
+    has_begun, told = threading.Event(), list[int]()
+
+    def hear(what: Any) -> None:  # noqa: ANN401 - an event
+        if getattr(what, "kind", "") == "asset_finished" and not has_begun.is_set():
+            has_begun.set()
+            kb._cut.wait()  # type: ignore[attr-defined]  # until somebody waits for less
+
+    with place_of(load_config(None, environ), str(large.folder), environ=environ).open(
+        hear=hear
+    ) as kb:
+        kb.stay()
+        reader = threading.Thread(target=lambda: told.append(kb.stats()["doc_count"]))
+        reader.start()
+        has_begun.wait()
+        found = kb.search(SearchQuery(text=named(41), mode=SearchMode.LEXICAL))
+        reader.join()
+
+    assert [hit.doc_path for hit in found.hits] == ["n41.md"]
+    assert "to be read while nobody asks" in found.warnings[0]
+    assert told == [62]
 
 
 def test_whatever_was_read_before_a_word_is_found_where_it_stands_now(large: Home) -> None:
@@ -852,9 +881,9 @@ def test_calls_that_come_in_a_burst_share_one_look(
     looks: list[float] = []
     follow = Workspace._follow
 
-    def watched(self: Workspace, *given: Any) -> None:  # noqa: ANN401
+    def watched(self: Workspace, *given: Any) -> bool:  # noqa: ANN401
         looks.append(time.monotonic())
-        follow(self, *given)
+        return follow(self, *given)
 
     monkeypatch.setattr(Workspace, "_follow", watched)
     monkeypatch.setattr("kb_app.workspaces._FRESH_SECS", 3600.0)

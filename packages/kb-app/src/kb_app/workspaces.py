@@ -23,7 +23,7 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -208,6 +208,10 @@ class Workspace(KnowledgeBase):
         self._looked_at = float("-inf")
         self._left = Left()
         """What no call has read yet, as far as this process knows."""
+        self._cut, self._is_cut = threading.Event(), False
+        """Who reads all of a new folder is to stop, and has stopped."""
+        self._waits, self._none_waits = 0, threading.Condition()
+        """How many calls wait for less."""
         self._stays = False
         self._remark = ""
         self._reads_late = False
@@ -218,8 +222,8 @@ class Workspace(KnowledgeBase):
 
     def stay(self) -> None:
         self._stays = True
-        if self._meanwhile is None and self._config.workspaces.embed_passages:
-            self._meanwhile = Meanwhile(self._embed_rest)
+        if self._meanwhile is None:
+            self._meanwhile = Meanwhile(self._rest)
 
     def leave(self) -> None:
         if self._meanwhile is not None:
@@ -264,7 +268,7 @@ class Workspace(KnowledgeBase):
 
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
         self._read_if_asked([query])
-        with self._call.for_words_of(query):
+        with self._asking_for(_words_of(query), is_of_what_is_read=query.cursor is not None):
             self._embed_found([query], stop)
             response = self._told(super().search(query, stop=stop))
         if not self._may_find_more(response, query):
@@ -305,18 +309,27 @@ class Workspace(KnowledgeBase):
     ) -> types.CodebaseSearchResponse:
         from kb_app._search.codebase import read_request
 
-        asked = []
-        for query in read_request(request, max_results=1).queries:
+        asked, read = [], read_request(request, max_results=1)
+        for query in read.queries:
             with suppress(KbError):  # whatever is wrong with it, its search says
                 asked.append(SearchQuery(text=query.text))
-        self._embed_found(asked, None)
-        return super().codebase_search(request, passages=passages)
+        is_narrow = read.include or any(query.path for query in read.queries)
+        words = [_words_of(query) for query in asked]
+        sought = None if is_narrow or None in words else " ".join(filter(None, words))
+        with self._asking_for(sought):
+            self._embed_found(asked, None)
+            found = super().codebase_search(request, passages=passages)
+        if self._left.files and not found["hits"]:
+            return super().codebase_search(request, passages=passages)  # which reads the rest
+        if more := self._unread():
+            found["warnings"] = [*found.get("warnings", ()), more]
+        return found
 
     def fetch(
         self, place: str | Mapping[str, Any], *, max_tokens: int | None = None
     ) -> types.FetchResult:
         if self._is_printed(place):
-            with self._call.for_what_is_read(), suppress(ChunkNotFound, DocNotFound):
+            with self._reading_no_more(), suppress(ChunkNotFound, DocNotFound):
                 return super().fetch(place, max_tokens=max_tokens)
         return super().fetch(place, max_tokens=max_tokens)
 
@@ -329,12 +342,12 @@ class Workspace(KnowledgeBase):
         return is_there or bool(_ID.fullmatch(name))
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
-        with self._call.for_what_is_read(), suppress(ChunkNotFound):
+        with self._reading_no_more(), suppress(ChunkNotFound):
             return super().fetch_chunk(chunk_id, context=context)
         return super().fetch_chunk(chunk_id, context=context)
 
     def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> types.FetchResult:
-        with self._call.for_what_is_read(), suppress(DocNotFound):
+        with self._reading_no_more(), suppress(DocNotFound):
             return super().fetch_doc(doc_id, max_tokens=max_tokens)
         return super().fetch_doc(doc_id, max_tokens=max_tokens)
 
@@ -421,8 +434,9 @@ class Workspace(KnowledgeBase):
         if not (left := self._left.files):
             return ""
         files = "1 file has" if left == 1 else f"{left:,} files have"
-        reads = f"each search reads more, 'kebab status --in {_quoted(self._place)}' all"
-        return f"{files} less of these words, and wait to be read: {reads}"
+        reads = f": each search reads more, 'kebab status --in {_quoted(self._place)}' all"
+        later = " while nobody asks" if self._stays else reads
+        return f"{files} less of these words, and wait to be read{later}"
 
     def _waiting(self, command: str) -> str:
         """Say how many files are not read yet, and what reads them; a process that stays, once."""
@@ -444,6 +458,41 @@ class Workspace(KnowledgeBase):
             if phase not in off
         }
 
+    # ---------------------------------------------------------------- what a call waits for
+
+    @contextmanager
+    def _asking_for(
+        self, sought: str | None, *, is_of_what_is_read: bool = False
+    ) -> Iterator[None]:
+        """Say what the call waits for: nothing new, where it *is_of_what_is_read*.
+
+        Who is reading all of a new folder stops, and goes on when the call has ended.
+        """
+        if sought is None:
+            yield
+            return
+        self._call.sought, self._call.is_of_what_is_read = sought, is_of_what_is_read
+        with self._none_waits:
+            self._waits += 1
+        self._cut.set()
+        try:
+            yield
+        finally:
+            self._call.sought = None
+            self._call.is_of_what_is_read = self._call.has_looked = False
+            with self._none_waits:
+                self._waits -= 1
+                self._none_waits.notify_all()
+
+    def _reading_no_more(self) -> AbstractContextManager[None]:
+        return self._asking_for("", is_of_what_is_read=True)
+
+    def _let_others_go_first(self) -> None:
+        """Wait until no call waits for less than all of the folder."""
+        with self._none_waits:
+            self._none_waits.wait_for(lambda: not self._waits)
+            self._cut.clear()
+
     # ---------------------------------------------------------------- following the folder
 
     def _read_if_asked(self, queries: Sequence[SearchQuery | GrepQuery | KbError]) -> None:
@@ -459,22 +508,34 @@ class Workspace(KnowledgeBase):
     def _refresh(self) -> None:
         if self._meanwhile is not None:
             self._meanwhile.asked()
+        while not self._look_at_folder():
+            pass  # a call that waits for less came between
+
+    def _look_at_folder(self) -> bool:
+        """Look at the folder, and read what the call waits for; say whether that is all there."""
+        if self._call.sought is None:
+            self._let_others_go_first()
         with self._turn:
             is_fresh = time.monotonic() - self._looked_at < _FRESH_SECS
             if self._call.has_looked or (is_fresh and not self._left.files):
-                return
+                return True
             home = Home(self._config.storage.data_dir.parent)
             if not self._is_frozen:
-                self._follow(home)
+                if not self._follow(home):
+                    return False
                 self._go_on()
             elif not home.read().is_whole:
                 _refuse_unless(super()._snapshot_or_none() is not None, self._place.told)
                 self._remark = "this folder was read in part, and nothing may be written"
             self._looked_at = time.monotonic()
             self._call.has_looked = self._call.sought is not None
+            return True
 
-    def _follow(self, home: Home) -> None:
-        """Bring the cache in line; where another process does, what is there is good enough."""
+    def _follow(self, home: Home) -> bool:
+        """Bring the cache in line; where another process does, what is there is good enough.
+
+        Say whether that was not cut short.
+        """
         for folder in self._place.folders:
             real_folder(folder)
         try:
@@ -490,15 +551,16 @@ class Workspace(KnowledgeBase):
             except StoreBusy:
                 if known.is_whole:
                     self._remark = "another process is reading what changed; this is from before"
-                    return
+                    return True
                 self._hear(f"another process indexes {self._place.told}; waiting for it")
                 self._read(_LONG_SECS, is_first=True)
             except (StoreCorrupt, StoreNewer, NotIndexed):
                 self._make_anew()
-            is_whole = known.is_whole or not self._left.files
+            is_whole = known.is_whole or not (self._left.files or self._is_cut)
             home.use(self._place.folders, is_whole=is_whole, reads_late=self._reads_late)
         except OSError as error:
             raise home.unusable(error) from error
+        return not self._is_cut
 
     def _read(self, patience: float, *, is_first: bool) -> None:
         """Read what changed; of pictures and the like no more than their names, unless wanted."""
@@ -509,7 +571,8 @@ class Workspace(KnowledgeBase):
                 raise
             self._remark = f"what changed is not read, this is from before: {error}"
             return
-        if not (self._reads_late or self._left.files) and self._is_mostly_late():
+        is_part = self._left.files or self._is_cut
+        if not (self._reads_late or is_part) and self._is_mostly_late():
             self._reads_late = True
             self._ingest(patience, is_first=False)
 
@@ -518,23 +581,28 @@ class Workspace(KnowledgeBase):
         waiting = sum(self._late_rows(snapshot).values())
         return 2 * waiting > snapshot.count_docs(None)
 
-    def _ingest(self, patience: float, *, is_first: bool) -> None:
+    def _ingest(
+        self, patience: float, *, is_first: bool, stop: threading.Event | None = None
+    ) -> None:
         most = self._config.workspaces.search_kb * _KB
-        seeks = is_first and most and not (self._stays or self._reads_late)
+        seeks = is_first and most and self._call.sought is not None and not self._reads_late
         options = IngestOptions(
             embed=False,
             allow_empty=True,
             summary_only=True,
-            is_first_look=is_first,
+            is_first_look=is_first and not self._stays,  # which may be cut short
             sought=self._call.sought if seeks else None,
             sought_bytes=0 if self._call.is_of_what_is_read else most,
             without=() if self._reads_late else tuple(_LATE),
         )
+        if stop is None and is_first and self._call.sought is None:
+            stop = self._cut
         with KnowledgeBase.open(self._patient(patience)) as writer:
-            for event in writer.ingest(options):
+            for event in writer.ingest(options, stop=stop):
                 self._hear(event)
                 if event.report is not None:
-                    self._left = event.report.left
+                    self._is_cut = event.report.aborted
+                    self._left = self._left if self._is_cut else event.report.left
 
     def _make_anew(self) -> None:
         self._hear(f"the cache of {self._place.told} is damaged, and is made anew")
@@ -593,12 +661,24 @@ class Workspace(KnowledgeBase):
             self._looked_at = time.monotonic()
 
     def _go_on(self) -> None:
-        """Embed what has no vector meanwhile, if this process stays."""
+        """Read what is left, and embed what has no vector, meanwhile, if this process stays."""
         if self._meanwhile is None:
             return
         model, _ = self._parts.model_or_absence()
-        if model is not None and self._room(super()._snapshot(), model.key) > 0:
+        embeds = model is not None and self._room(super()._snapshot(), model.key) > 0
+        if self._left.files or embeds:
             self._meanwhile.begin()
+
+    def _rest(self, stop: threading.Event) -> bool:
+        """Read what is left of the folder, or else embed, until *stop*; say whether more may be."""
+        with self._turn:
+            if self._left.files and not stop.is_set():
+                home = Home(self._config.storage.data_dir.parent)
+                self._ingest(_BRIEF_SECS, is_first=True, stop=stop)
+                if not self._is_cut:
+                    home.use(self._place.folders, is_whole=True, reads_late=self._reads_late)
+                return True
+        return self._embed_rest(stop)
 
     def _embed_rest(self, stop: threading.Event) -> bool:
         """Embed some of what has no vector, until *stop*; say whether any is left.
@@ -646,34 +726,14 @@ class _Call(threading.local):
     is_of_what_is_read = False
     has_looked = False
 
-    @contextmanager
-    def for_words_of(self, query: SearchQuery) -> Iterator[None]:
-        """Say that *query* waits, if words are all that it asks for; a page goes on as it is."""
-        self.sought = query.text if _is_of_words(query) else None
-        self.is_of_what_is_read = query.cursor is not None
-        try:
-            yield
-        finally:
-            self.sought, self.is_of_what_is_read, self.has_looked = None, False, False
 
-    @contextmanager
-    def for_what_is_read(self) -> Iterator[None]:
-        """Say that nothing new is asked for."""
-        self.sought, self.is_of_what_is_read = "", True
-        try:
-            yield
-        finally:
-            self.sought, self.is_of_what_is_read, self.has_looked = None, False, False
-
-
-def _is_of_words(query: SearchQuery) -> bool:
-    """Say whether *query* neither narrows nor requires: that is decided by all that is there."""
+def _words_of(query: SearchQuery) -> str | None:
+    """Return the words of *query*, unless it narrows or requires: that is decided by all texts."""
     from kb_app._search.query import parse_query
 
-    if query.filters.given():
-        return False
     parsed = parse_query(query.text)
-    return parsed.where is None and all(each.kind != "must" for each in parsed.lexical.clauses)
+    requires = any(each.kind == "must" for each in parsed.lexical.clauses)
+    return None if query.filters.given() or parsed.where or requires else query.text
 
 
 _BY_MEANING = {SearchMode.HYBRID, SearchMode.VECTOR}

@@ -75,7 +75,8 @@ class Snapshot:
         self._schema = self._index.schema
         self._record_part = records
         self._segments = segments
-        self.statistics = self._counting(None)
+        self._counted = self.statistics = self._counting(None)
+        """Of what is there, and of all that it may be a part of (``sampled``), for ranking."""
         self._vectors = vectors
         self._shelf = shelf or Shelf()
         self._found: dict[int, tantivy.DocAddress] = {}
@@ -333,7 +334,7 @@ class Snapshot:
     def _sieve(self) -> Sieve:
         from kb_search.sifting import Sieve  # a search without a filter needs none
 
-        return Sieve(self._schema, self._chunks, self._segments, self.statistics)
+        return Sieve(self._schema, self._chunks, self._segments, self._counted)
 
     @cached_property
     def _records(self) -> Records:
@@ -377,7 +378,7 @@ class Snapshot:
         if query is None or share < _SIFTED:
             return None
         asked = int((limit + _SPARE) / share * _MARGIN)
-        if asked * _WORTH > self.statistics.total:
+        if asked * _WORTH > self._counted.total:
             return None
         hits = self._chunks.search(query, asked, count=False).hits
         if not hits:
@@ -431,7 +432,7 @@ class Snapshot:
                 vectors.view,
                 vectors.files.model,
                 named,
-                lambda name: self.statistics.frequency("lang", name),
+                lambda name: self._counted.frequency("lang", name),
                 self._in_language,
             )
         return self._blinders[model_key]
