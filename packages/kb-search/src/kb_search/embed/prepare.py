@@ -1,9 +1,9 @@
 """What a pack becomes before it is run: a graph to open and a tokenizer to ask.
 
 For weights that are run by a graph of ours, preparing means converting them once into a
-``weights.bin`` that onnxruntime maps, with the graph beside it, and the vocabulary into
-a file of its own, since counting tokens needs no weights. A model with a graph of its own
-is run as it is; preparing it is comparing its files with their pins, once.
+``weights.bin`` that is mapped and used where it lies, and the vocabulary into a file of its own,
+since counting tokens needs no weights. A model with a graph of its own is run as it is;
+preparing it is comparing its files with their pins, once.
 
 What is costly to compute from a model's weights is made once. An *artefact* is a folder
 ``cache_dir/<key>`` of files that depend on nothing but the key, and a record of their
@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kb_core import logs
 from kb_core.control import EmbeddingModel
@@ -41,8 +41,6 @@ from kb_search.embed.vocabulary import Vocabulary, pack_vocabulary
 
 if TYPE_CHECKING:
     from hashlib import sha256
-
-    import numpy as np
 else:
     try:
         # As kb_core.ids has its hashes: OpenSSL takes longer to load than all of this.
@@ -71,6 +69,13 @@ class Artefact:
             return memoryview(self.files[name])
         with (self.directory / name).open("rb") as stream:
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+
+    def lent(self, name: str) -> mmap.mmap | bytes:
+        """Return the same for a library that wants to be told an address; nobody writes to it."""
+        if self.directory is None:
+            return self.files[name]
+        with (self.directory / name).open("rb") as stream:
+            return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
 
 
 def load_artefact(cache_dir: Path, key: str, build: Callable[[], Mapping[str, bytes]]) -> Artefact:
@@ -189,14 +194,14 @@ _VOCABULARY = "vocabulary-2"
 class PreparedModel:
     """All that an embedder needs.
 
-    *graph* is a file, or the bytes of one with *weights* to go with it. Unless *is_final*,
-    onnxruntime's optimiser has still something to do.
+    *graph* is a file, or the bytes of one of ours, with *weights* to go with it. Unless
+    *is_final*, onnxruntime's optimiser has still something to do.
     """
 
     model: EmbeddingModel
     tokenizer: Tokenizer
     graph: Path | bytes
-    weights: Mapping[str, np.ndarray[Any, np.dtype[Any]]]
+    weights: mmap.mmap | bytes | None
     is_final: bool
     first_layers: Callable[[], PreparedModel] | None = None
     """Gives what tokens are compared by, where that is not the whole model."""
@@ -211,22 +216,20 @@ def prepare(pack: ModelPack, quality: str, cache_dir: Path) -> PreparedModel:
             model=pack.describe(quality),
             tokenizer=tokenizer,
             graph=graph,
-            weights={},
+            weights=None,
             is_final=False,
         )
     artefact = _load(pack, cache_dir, quality, lambda root: _e5_files(pack, root, quality))
-    directory = artefact.directory
     whole = PreparedModel(
         model=pack.describe(quality),
         tokenizer=tokenizer,
-        graph=directory / "model.onnx" if directory else bytes(artefact.read("model.onnx")),
-        weights={} if directory else _views(artefact, quality),
+        graph=_graph(quality),
+        weights=artefact.lent("weights.bin"),
         is_final=True,
     )
 
     def first_layers() -> PreparedModel:
-        graph, weights = _graph(quality, e5.READ_LAYERS), _views(artefact, quality, e5.READ_LAYERS)
-        return replace(whole, graph=graph, weights=weights)
+        return replace(whole, graph=_graph(quality, e5.READ_LAYERS))
 
     return replace(whole, first_layers=first_layers)
 
@@ -268,31 +271,16 @@ def _e5_files(pack: ModelPack, root: Path, quality: str) -> dict[str, bytes]:
     for tensor, values in zip(e5.tensors(quality), e5.arrays(source, quality), strict=True):
         content.extend(bytes(tensor.offset - len(content)))
         content += values.tobytes()
-    return {"weights.bin": bytes(content), "model.onnx": _graph(quality)}
+    return {"weights.bin": bytes(content)}
 
 
 def _graph(quality: str, layers: int = e5.LAYERS) -> bytes:
-    from importlib import resources  # 5 ms, for what is done once
-
-    name = e5.graph_name(quality, layers)
-    return (resources.files(__package__) / "graphs" / name).read_bytes()
+    return Path(__file__).with_name("graphs").joinpath(e5.graph_name(quality, layers)).read_bytes()
 
 
 def _vocabulary(pack: ModelPack, root: Path) -> dict[str, bytes]:
     source = read_source(root / pack.files[0].path, weights=False)
     return {"vocabulary.bin": pack_vocabulary(source.words)}
-
-
-def _views(
-    artefact: Artefact, quality: str, layers: int = e5.LAYERS
-) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    import numpy as np
-
-    content, views = artefact.read("weights.bin"), {}
-    for tensor in e5.tensors(quality, layers):
-        part = content[tensor.offset : tensor.offset + tensor.size]
-        views[tensor.name] = np.frombuffer(part, tensor.dtype).reshape(tensor.shape)
-    return views
 
 
 def _checked(pack: ModelPack, cache_dir: Path) -> Path:
