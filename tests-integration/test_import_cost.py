@@ -355,13 +355,14 @@ def test_parser_and_tokenizer_are_loaded_before_the_time_of_the_first_file_begin
     assert loaded >= {"kb_app._ingest.making.formats.markdown", "kb_search.embed.tokenize"}
 
 
-def test_what_embeds_a_question_loads_no_openssl_and_no_pool_of_threads() -> None:
-    """Three milliseconds of each search by meaning; passages of an ingest need the pool."""
+def test_what_embeds_a_question_and_compares_it_loads_no_numpy_and_no_pool_of_threads() -> None:
+    """It is half of a search by meaning; passages of an ingest need them."""
     show = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
-    loaded = told_by(f"import kb_search.embed.onnx; {show}")
+    used = ("embed.native", "embed.onnx", "embed.plain", "blinders", "small_view")
+    loaded = told_by(f"import {', '.join(f'kb_search.{name}' for name in used)}; {show}")
 
-    assert "onnxruntime" in loaded
-    assert loaded.isdisjoint({"_hashlib", "concurrent.futures"})
+    assert "ctypes" in loaded
+    assert loaded.isdisjoint({"_hashlib", "concurrent.futures", "numpy", "onnxruntime"})
 
 
 def test_what_makes_documents_needs_no_configuration() -> None:

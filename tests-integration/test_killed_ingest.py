@@ -28,7 +28,6 @@ from kb_app._wiring import open_session
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import utc_now
 from kb_search.reader import Reader
-from kb_search.vectors import VectorView
 
 KILLS = int(os.environ.get("KEBAB_TEST_KILLS", "5"))
 FILES = 40
@@ -120,7 +119,7 @@ def assert_all_agree(kebab: InstalledKebab) -> None:
     assert shown == truth
     assert snapshot.count(None) == len(truth)
     for key, files in snapshot.control.vectors.items():
-        view: VectorView = snapshot._vectors[key].view
+        view = snapshot._vectors[key]._whole
         assert len(view) == files.rows - files.dead
         assert {k for k in truth if snapshot.vector_of(k, key)} == owed[key] == set(truth)
 

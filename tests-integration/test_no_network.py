@@ -18,8 +18,16 @@ def searched(kebab: InstalledKebab, tmp_path: Path) -> tuple[InstalledKebab, dic
     kebab.configure(model="all-MiniLM-L6-v2")
     kebab.write("a.md", "# Walrus\n\nA walrus sleeps on the ice.\n")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    for words in (("ingest",), ("search", "an animal that sleeps")):
-        subprocess.run(kebab.command(*words), env=environment, check=True, capture_output=True)
+    telling = environment | {"PYTHONPROFILEIMPORTTIME": "1"}
+    with (tmp_path / "imported").open("w") as imported:
+        for words, env in ((("ingest",), environment), (("search", "an animal"), telling)):
+            subprocess.run(
+                kebab.command(*words),
+                env=env,
+                check=True,
+                stdout=subprocess.DEVNULL,
+                stderr=imported,
+            )
     return kebab, environment
 
 
@@ -32,6 +40,17 @@ def test_only_kebab_writes_to_the_cache(
 
     written = Path(environment["XDG_CACHE_HOME"]).iterdir()
     assert [path.name for path in written] == ["kebab"]
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("searched")
+def test_a_first_search_by_meaning_imports_neither_numpy_nor_what_needs_it(tmp_path: Path) -> None:
+    """Together they took two fifths of it."""
+    lines = (tmp_path / "imported").read_text().splitlines()
+    names = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+
+    assert names >= {"kb_search.embed.native", "kb_search.small_view", "simsimd", "tantivy"}
+    assert names.isdisjoint({"numpy", "onnxruntime", "inspect", "pickle", "platform"})
 
 
 @pytest.mark.model

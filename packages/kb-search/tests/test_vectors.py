@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -17,10 +18,11 @@ from kb_core.records import VectorFiles, VectorRecord
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
 from kb_core.values import replace
-from kb_search import vectors as vectors_module
 from kb_search.blinders import Blinders, blinders_of
 from kb_search.reader import Reader
+from kb_search.small_view import SmallView
 from kb_search.vector_files import (
+    VectorSet,
     cut_tails,
     generations,
     map_files,
@@ -78,7 +80,7 @@ def test_without_simsimd_the_answer_is_the_same(
     view = opened(tmp_path, filled(tmp_path, vectors))
     query = unit(1, 4)[0].tobytes()
     fast = view.nearest(query, 20)
-    monkeypatch.setattr(vectors_module, "_dots", vectors_module._numpy_dots)
+    monkeypatch.setitem(sys.modules, "simsimd", None)
 
     assert view.nearest(query, 20) == fast
 
@@ -100,6 +102,86 @@ def test_a_filter_gives_the_exhaustive_list_restricted(dead: set[int], among: se
         assert view.nearest(query, 300, sorted(among)) == wanted
         deepened = view.deepening(query, 7, lambda keys: set(keys) & among, 3)
         assert deepened == wanted[:7]
+
+
+@given(
+    st.sets(st.integers(1, 400), max_size=40),
+    st.sets(st.integers(1, 450), min_size=1),
+    st.sets(st.integers(1, 450)),
+    st.integers(1, 300),
+    st.floats(-0.1, 0.3),
+)
+@settings(max_examples=20)
+def test_without_numpy_the_answers_are_the_same(
+    dead: set[int], among: set[int], signposts: set[int], limit: int, above: float
+) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        files = append(root, filled(root, unit(400, 18)), [], dead)
+        # A key that is gone may come back.
+        files = append(root, files, records(unit(3, 19), min(dead, default=401)), [])
+        whole, small = opened(root, files), SmallView(map_files(root, files), files)
+        keys, query = sorted(among), unit(1, 20)[0].tobytes()
+        farther = whole.marks(sorted(signposts))
+
+        assert small.marks(sorted(signposts)) == farther
+        for asked in (None, keys):
+            told = [
+                view.nearest(query, limit, asked, farther, above=above) for view in (whole, small)
+            ]
+            assert told[0] == told[1]
+        told = [
+            view.deepening(query, limit, lambda keys: set(keys) & among, 5, farther, above=above)
+            for view in (whole, small)
+        ]
+        assert told[0] == told[1]
+        assert len(whole) == len(small)
+        assert whole.known(keys) == small.known(keys)
+        assert [whole.vector(key) for key in keys] == [small.vector(key) for key in keys]
+        assert whole.spread(7) == small.spread(7)
+        if known := sorted(whole.known(keys)):
+            assert whole.mean(known) == small.mean(known)
+
+
+def test_few_vectors_are_looked_through_without_numpy_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, query = filled(tmp_path, unit(300, 21)), unit(1, 22)[0].tobytes()
+    seen, found = [], []
+
+    def look(vectors: VectorSet) -> None:
+        seen.append(type(vectors.view))
+        found.append(vectors.view.nearest(query, 5))
+
+    look(VectorSet.open(tmp_path, files))
+    monkeypatch.delitem(sys.modules, "numpy")
+    vectors = VectorSet.open(tmp_path, files)
+    look(vectors)
+    look(vectors)
+    monkeypatch.setattr("kb_search.vector_files._FEW", 299)
+    look(VectorSet.open(tmp_path, files))
+
+    assert seen == [VectorView, SmallView, VectorView, VectorView]
+    assert found == found[:1] * 4
+
+
+@pytest.mark.parametrize("view", [VectorView, SmallView])
+def test_what_is_no_vector_of_these_is_refused(
+    tmp_path: Path, view: type[VectorView | SmallView]
+) -> None:
+    files = filled(tmp_path, unit(300, 23))
+    maps = {**map_files(tmp_path, files)}
+
+    with pytest.raises(ValueError, match=r"components|reshape"):
+        view(maps, files).nearest(bytes(4 * DIMENSIONS + 4), 3)
+    maps["scale"] = np.full(300, 0.5, "<f4").tobytes()
+    with pytest.raises(ValueError, match="length 1"):
+        view(maps, files).nearest(unit(1, 24)[0].tobytes(), 3)
+    maps["dead"] = (300).to_bytes(4, "little")
+    with pytest.raises(ValueError, match="never was"):
+        view(maps, files)
 
 
 def test_a_tail_that_was_not_published_is_invisible_and_cut(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class LazyEmbedder:
         with suppress(KbError):
             self._reading = threading.Thread(target=_read, args=(self(), query), name="kebab-query")
             self._reading.start()
-            import kb_search.vectors  # noqa: F401 - what is compared with, while the model opens
+            import kb_search.small_view  # noqa: F401 - what compares with it, while it opens
 
     def _has_vectors(self) -> bool:
         from kb_search.vector_files import generations

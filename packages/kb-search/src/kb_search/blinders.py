@@ -11,14 +11,15 @@ language, and nothing has to be done to any passage.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from operator import sub
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+from kb_search.products import Matrix
 
 if TYPE_CHECKING:
-    from kb_search.vectors import VectorView
+    from kb_search.vector_files import View
 
 __all__ = ["Blinders", "blinders_of"]
 
@@ -40,36 +41,51 @@ _OF_MANY = re.compile(r"\d|,|\band\b")
 """What the languages of a model are, where it is several of them: *about 100*."""
 
 
+Vector: TypeAlias = Sequence[float]
+
+
 class Blinders:
     """Takes out of a question what tells the languages of passages apart."""
 
     def __init__(
-        self,
-        means: Sequence[npt.NDArray[np.float64]],
-        passages: Sequence[int],
-        languages: Sequence[str],
+        self, means: Sequence[Vector], passages: Sequence[int], languages: Sequence[str]
     ) -> None:
         """*means* are those of two *languages* or more, of so many *passages*, the most first."""
         self.languages = tuple(languages)
-        self._means = np.stack(means)
-        self._apart = (self._means[1:] - self._means[0]).T
-        spared = _SPARED / np.asarray(passages[1:], np.float64) * (self._apart**2).sum(axis=0)
-        within = self._apart.T @ self._apart + np.diag(spared)
-        self._taken = np.linalg.solve(within, self._apart.T)
+        apart = [list(map(sub, mean, means[0])) for mean in means[1:]]
+        self._means, rows = Matrix(means), Matrix(apart)
+        within = [rows @ one for one in apart]
+        for at, count in enumerate(passages[1:]):
+            within[at][at] *= 1 + _SPARED / count
+        self._shares = Matrix(_solved(within, apart))
+        self._parts = rows.transposed()
 
     def of(self, query: bytes) -> tuple[bytes, float]:
         """Return a question's vector without them, and what that takes from its cosines.
 
         From those, on average, of passages in the language that is nearest to it.
         """
-        asked = np.frombuffer(query, "<f4").astype(np.float64)
-        left = asked - self._apart @ (self._taken @ asked)
-        nearest = self._means[np.argmax(self._means @ asked)]
-        return left.astype("<f4").tobytes(), float(nearest @ (asked - left))
+        asked = struct.unpack(f"<{len(query) // 4}f", query)
+        taken = self._parts @ (self._shares @ asked)
+        near, above = self._means @ asked, self._means @ taken
+        left = struct.pack(f"<{len(asked)}f", *map(sub, asked, taken))
+        return left, above[near.index(max(near))]
+
+
+def _solved(matrix: list[list[float]], right: Sequence[Vector]) -> list[list[float]]:
+    """Return what *matrix* makes *right* of; it is positive definite."""
+    rows = [[*row, *known] for row, known in zip(matrix, right, strict=True)]
+    for at, pivot in enumerate(rows):
+        by = pivot[at] or 1.0  # none where two languages have one mean
+        pivot[:] = [number / by for number in pivot]
+        for row in rows:
+            if row is not pivot and (times := row[at]):
+                row[:] = [number - times * known for number, known in zip(row, pivot, strict=True)]
+    return [row[len(rows) :] for row in rows]
 
 
 def blinders_of(
-    view: VectorView,
+    view: View,
     model: Mapping[str, Any],
     languages: Iterable[str],
     count: Callable[[str], int],
@@ -88,7 +104,7 @@ def blinders_of(
     if len(common) < _SEVERAL:
         return None
     spread = view.spread(_SPREAD) if held[common[0]] > _LISTED else []
-    found: list[tuple[npt.NDArray[np.float64], int, str]] = []
+    found: list[tuple[Vector, int, str]] = []
     for name in common[:_LANGUAGES]:
         keys = keys_in(name, spread) if held[name] > _LISTED else []
         if len(keys) < _TELLING:

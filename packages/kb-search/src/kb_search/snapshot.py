@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kb_search.blinders import Blinders
     from kb_search.records import Records
     from kb_search.sifting import Sieve
-    from kb_search.vectors import Marks
 
 __all__ = ["Snapshot"]
 
@@ -84,7 +83,7 @@ class Snapshot:
         self._addresses: dict[int, tantivy.DocAddress] = {}
         """Where others are that were looked up, which is dear in many ways."""
         self._docs_kept: dict[int, StoredDoc] = {}
-        self._farther: dict[str, Marks | None] = {}
+        self._farther: dict[str, bytes | None] = {}
         self._blinders: dict[str, Blinders | None] = {}
 
     # ---------------------------------------------------------------- ranking
@@ -414,7 +413,7 @@ class Snapshot:
         values: Any = self._chunks.fast_field_values(field, addresses)
         return [value or 0 for value in values]
 
-    def _signposts_of(self, model_key: str) -> Marks | None:
+    def _signposts_of(self, model_key: str) -> bytes | None:
         """Return which vectors are of chunks that only name what stands elsewhere."""
         if model_key not in self._farther:
             with translate_errors("find signposts"):
@@ -425,7 +424,7 @@ class Snapshot:
     def _blinders_of(self, model_key: str) -> Blinders | None:
         """Return what takes languages out of questions; ``None`` where one is all there is."""
         if model_key not in self._blinders:
-            from kb_search.blinders import blinders_of  # numpy: not on the lexical path
+            from kb_search.blinders import blinders_of  # not on the lexical path
 
             named, vectors = self.control.stats.get("lang_breakdown", {}), self._vectors[model_key]
             self._blinders[model_key] = blinders_of(

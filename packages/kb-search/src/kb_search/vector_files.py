@@ -17,16 +17,20 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_core.control import VectorFiles
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
+    from kb_search.small_view import SmallView
     from kb_search.vectors import VectorView
+
+    View: TypeAlias = VectorView | SmallView
 
 __all__ = [
     "Layout",
@@ -104,22 +108,38 @@ def _map(path: Path, length: int) -> mmap.mmap | bytes:
         os.close(descriptor)
 
 
+_FEW = 100_000
+"""So many rows are looked through without numpy in less time than it takes to import."""
+
+
 class VectorSet:
-    """One model's published vectors: mapped at once, given to numpy when first asked."""
+    """One model's published vectors: mapped at once, and looked at when first asked."""
 
     def __init__(self, maps: Maps, files: VectorFiles) -> None:
         self._maps = maps
         self.files = files
+        self._small: SmallView | None = None
 
     @classmethod
     def open(cls, root: Path, files: VectorFiles) -> VectorSet:
         """Map the published files below *root*."""
         return cls(map_files(root, files), files)
 
+    @property
+    def view(self) -> View:
+        """The vectors; few of them without numpy for a process that asks a first question."""
+        small = self._small
+        if "numpy" in sys.modules or self.files.rows > _FEW or sys.byteorder != "little":
+            return self._whole
+        if small is None:
+            from kb_search.small_view import SmallView  # nor is this on the lexical path
+
+            small = self._small = SmallView(self._maps, self.files)
+        return self._whole if small.was_asked else small
+
     @cached_property
-    def view(self) -> VectorView:
-        """The vectors as arrays."""
-        from kb_search.vectors import VectorView  # numpy: not on the lexical path
+    def _whole(self) -> VectorView:
+        from kb_search.vectors import VectorView
 
         return VectorView(self._maps, self.files)
 

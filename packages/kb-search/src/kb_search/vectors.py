@@ -1,5 +1,7 @@
 """Vectors: appended, and rewritten where a generation is mostly dead; searched exactly.
 
+``kb_search.small_view`` searches few of them without numpy, which this module needs.
+
 Appending writes and syncs. It does not publish: the new lengths become visible with the
 control record. Nearest neighbours are those of the published part: every row is scanned in
 int8 with the SIMD kernels of simsimd (numpy where that is missing), against a question that
@@ -27,6 +29,9 @@ from kb_core.quantization import LARGEST
 from kb_core.records import VectorRecord
 from kb_core.search import Scored
 from kb_core.values import replace
+from kb_search import products
+from kb_search.products import FINER
+from kb_search.small_view import FARTHER, LARGEST_COSINE, RESCORE_FACTOR, RESCORE_MIN
 from kb_search.vector_files import Layout, Maps, start
 
 __all__ = [
@@ -117,29 +122,13 @@ def _write(path: Path, data: bytes) -> None:
 
 
 Rows = npt.NDArray[np.intp]
-Marks = npt.NDArray[np.bool_]
-"""For each row whether something is so."""
-
-_FARTHER = 0.2
-"""How much farther away a passage counts that only names what stands elsewhere, as a share of
-its distance ``1 - cosine``, so that the scale of a model's cosines does not matter."""
-
-_LARGEST_COSINE = 1.05
-"""Rounding adds a thousandth; what is above is no vector of ours."""
 
 _SCALE_BYTES = 4
-_DIGITS = 3
-"""Of a question's components, of seven bits and a sign each: nothing of a float32 is lost."""
-_FINER = np.array([float(2 * LARGEST) ** digit for digit in range(_DIGITS)], np.float64)
-"""By how much the ones of each digit are finer than those of the first."""
 
-_RESCORE_FACTOR = 2
-_RESCORE_MIN = 256
 _GROUPS_WANTED = 4
 _MOST_GROUPED = 64
 """Groups of rows of which the largest is looked for first: some times as many as are wanted, so
 that few of these share one, and more where each would have more rows than this."""
-_NUMPY_ROWS = 65536
 
 
 class VectorView:
@@ -184,14 +173,14 @@ class VectorView:
         """Return those keys that have a live row."""
         return set(self.keys[self.rows_of(keys)].tolist())
 
-    def marks(self, keys: Sequence[int]) -> Marks | None:
-        """Return the rows of those keys as marks; ``None`` where there are none."""
+    def marks(self, keys: Sequence[int]) -> bytes | None:
+        """Return a byte a row, 1 for those of *keys*; ``None`` where there are none."""
         rows = self.rows_of(keys) if keys else ()
         if not len(rows):
             return None
         marks = np.zeros(self._rows, bool)
         marks[rows] = True
-        return marks
+        return marks.tobytes()
 
     def vector(self, key: int) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
@@ -207,22 +196,17 @@ class VectorView:
         found: list[int] = keys[:: max(1, -(-len(keys) // count))].tolist()
         return found
 
-    def mean(self, keys: Sequence[int]) -> npt.NDArray[np.float64]:
-        """Return the mean of the vectors of *keys*, of which one has one at least.
-
-        To the sixth digit, so that it does not depend on the order of rows.
-        """
+    def mean(self, keys: Sequence[int]) -> list[float]:
+        """Return the mean of the vectors of *keys*, of which one has one at least."""
         rows = self.rows_of(keys)
-        vectors = self._i8[rows] * self._scale[rows, None]
-        mean: npt.NDArray[np.float64] = vectors.mean(axis=0, dtype=np.float64)
-        return mean.round(6)
+        return products.mean([row.tobytes() for row in self._i8[rows]], self._scale[rows].tolist())
 
     def nearest(
         self,
         query: bytes,
         limit: int,
         among: Sequence[int] | None = None,
-        farther: Marks | None = None,
+        farther: bytes | None = None,
         *,
         above: float = 0.0,
     ) -> list[Scored]:
@@ -236,7 +220,7 @@ class VectorView:
             return []
         asked = _Asked.of(query, above)
         rough = self._rough(asked, rows, farther)
-        wanted = min(total, max(_RESCORE_FACTOR * limit, _RESCORE_MIN))
+        wanted = min(total, max(RESCORE_FACTOR * limit, RESCORE_MIN))
         picked = _largest(rough, wanted)
         picked = picked if rows is None else rows[picked]
         return self._rescored(asked, picked, limit, farther)
@@ -247,7 +231,7 @@ class VectorView:
         limit: int,
         passes: Callable[[Sequence[int]], set[int]],
         depth: int,
-        farther: Marks | None = None,
+        farther: bytes | None = None,
         *,
         above: float = 0.0,
     ) -> list[Scored]:
@@ -259,7 +243,7 @@ class VectorView:
         asked = _Asked.of(query, above)
         rough = self._rough(asked, None, farther)
         while True:
-            wanted = min(self._rows, max(_RESCORE_FACTOR * depth, _RESCORE_MIN))
+            wanted = min(self._rows, max(RESCORE_FACTOR * depth, RESCORE_MIN))
             best = self._rescored(asked, _largest(rough, wanted), depth, farther)
             good = passes([scored.chunk_key for scored in best])
             kept = [scored for scored in best if scored.chunk_key in good]
@@ -268,32 +252,34 @@ class VectorView:
             depth *= 4
 
     def _rough(
-        self, asked: _Asked, rows: Rows | None, farther: Marks | None
+        self, asked: _Asked, rows: Rows | None, farther: bytes | None
     ) -> npt.NDArray[np.float32]:
         matrix = self._i8 if rows is None else self._i8[rows]
-        scores = _dots(matrix, asked.digits[:1])[:, 0]
-        scores *= self._scale if rows is None else self._scale[rows]
+        scores: npt.NDArray[np.float32] = _dots(matrix, asked.digits[:1])[:, 0] * (
+            self._scale if rows is None else self._scale[rows]
+        )
         scores *= asked.step
         if asked.above:
             scores += np.float32(asked.above)
         if farther is not None:
-            marked = np.flatnonzero(farther if rows is None else farther[rows])
-            scores[marked] -= _FARTHER * (1 - scores[marked])
+            marks = np.frombuffer(farther, bool)
+            marked = np.flatnonzero(marks if rows is None else marks[rows])
+            scores[marked] -= FARTHER * (1 - scores[marked])
         if rows is None and len(self._dead):
             scores[self._dead] = -np.inf
         return scores
 
     def _rescored(
-        self, asked: _Asked, picked: Rows, limit: int, farther: Marks | None
+        self, asked: _Asked, picked: Rows, limit: int, farther: bytes | None
     ) -> list[Scored]:
         # Sums of whole numbers: a score does not depend on which other rows were picked, so no
         # filter can move it by a rounding.
         scores = _dots(self._i8[picked], asked.digits) @ asked.places * self._scale[picked]
-        if not (np.abs(scores) <= _LARGEST_COSINE).all():
+        if not (np.abs(scores) <= LARGEST_COSINE).all():
             raise ValueError("a vector is not of length 1")
         scores += asked.above
         if farther is not None:
-            scores -= _FARTHER * (1 - scores) * farther[picked]
+            scores -= FARTHER * (1 - scores) * np.frombuffer(farther, bool)[picked]
         scores = np.round(scores, 7)
         keys = self.keys[picked]
         order = np.lexsort((keys, -scores))
@@ -307,7 +293,7 @@ class _Asked(NamedTuple):
     """A question: each component as a sum of whole numbers, each finer than the one before."""
 
     digits: npt.NDArray[np.int8]
-    """(``_DIGITS``, dimensions); the first are the question as rows are scanned with it."""
+    """(digits, dimensions); the first are the question as rows are scanned with it."""
     places: npt.NDArray[np.float64]
     """What a one in each of them is worth."""
     step: np.float32
@@ -318,8 +304,8 @@ class _Asked(NamedTuple):
     def of(cls, query: bytes, above: float) -> _Asked:
         rest = np.frombuffer(query, "<f4").astype(np.float64)
         step = float(np.abs(rest).max(initial=0)) / LARGEST or 1.0
-        places = step / _FINER
-        digits = np.empty((_DIGITS, len(rest)), np.int8)
+        places = step / np.array(FINER)
+        digits = np.empty((len(FINER), len(rest)), np.int8)
         for digit, place in zip(digits, places, strict=True):
             digit[:] = np.rint(rest / place)
             rest -= digit * place
@@ -328,25 +314,9 @@ class _Asked(NamedTuple):
 
 def _dots(matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
     """Return the products of each row of *matrix* and each of *asked*: (rows, asked)."""
-    try:
-        import simsimd
-    except ImportError:  # no wheel for this platform
-        return _numpy_dots(matrix, asked)
-    # Of whole numbers: a float32 holds the sums of a thousand dimensions exactly.
-    products: Any = simsimd.cdist(np.ascontiguousarray(matrix), asked, "dot", out_dtype="float32")
-    scores: npt.NDArray[np.float32] = np.asarray(products)
-    return scores.reshape(len(matrix), len(asked))
-
-
-def _numpy_dots(
-    matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]
-) -> npt.NDArray[np.float32]:
-    columns = asked.astype(np.float32).T
-    scores = np.empty((len(matrix), len(asked)), np.float32)
-    for first in range(0, len(matrix), _NUMPY_ROWS):
-        block = matrix[first : first + _NUMPY_ROWS]
-        scores[first : first + len(block)] = block.astype(np.float32) @ columns
-    return scores
+    rows = np.ascontiguousarray(matrix).reshape(-1).view(np.uint8).data
+    found = products.dots(rows, asked.tobytes(), asked.shape[1])
+    return np.frombuffer(found.cast("B"), np.float32).reshape(len(matrix), len(asked))
 
 
 def _largest(scores: npt.NDArray[np.float32], wanted: int) -> Rows:

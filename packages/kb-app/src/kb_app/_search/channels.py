@@ -372,7 +372,7 @@ def _nearest(
     model_key: str,
     embed: Callable[[str], bytes],
 ) -> _Nearest:
-    from kb_search.embed.plain import without_plain  # numpy: not on the lexical path
+    from kb_search.embed.plain import without_plain  # not on the lexical path
 
     started = time.perf_counter()
     asked = embed(text)

@@ -14,14 +14,14 @@ Plain questions of a language are one direction, and of code each is one;
 
 from __future__ import annotations
 
+import struct
 from functools import cache
+from math import exp, fsum, sqrt
+from operator import mul, truediv
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from kb_core.quantization import dequantize
+from kb_search.products import Matrix
 
 __all__ = ["FILE", "without_plain"]
 
@@ -31,6 +31,7 @@ _MODEL = "multilingual-e5-small."
 """The model of these vectors, whatever its quantization and revision."""
 _SCALE = 4
 _DIMENSIONS = 384
+_KEPT = _SCALE + _DIMENSIONS
 _SHARE = 0.33
 """Of what is shared; with .25 to .4, development collections rank as well."""
 _NEARNESS = 0.01
@@ -46,20 +47,25 @@ def without_plain(query: bytes, model_key: str) -> tuple[bytes, float]:
     """
     if not model_key.startswith(_MODEL):
         return query, 0.0
-    asked = np.frombuffer(query, "<f4").astype(np.float64)
-    rows, lengths = _plain_questions()
-    near = rows @ asked / lengths
-    weights = np.exp((near - near.max()) / _NEARNESS)
-    shared = weights @ rows / weights.sum()
-    left = asked - _SHARE * shared
-    return left.astype("<f4").tobytes(), float(_SHARE * _AS_NEAR * (shared @ shared))
+    asked = struct.unpack(f"<{_DIMENSIONS}f", query)
+    rows, columns, lengths = _plain_questions()
+    near = list(map(truediv, rows @ asked, lengths))
+    nearest = max(near)
+    weights = [exp((each - nearest) / _NEARNESS) for each in near]
+    total = sum(weights)
+    shared = [part / total for part in columns @ weights]
+    left = [component - _SHARE * part for component, part in zip(asked, shared, strict=True)]
+    return struct.pack(f"<{_DIMENSIONS}f", *left), _SHARE * _AS_NEAR * _square(shared)
 
 
 @cache
-def _plain_questions() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the vectors, one a row, and their lengths."""
-    kept = np.frombuffer(Path(__file__).with_name(FILE).read_bytes(), np.uint8)
-    kept = kept.reshape(-1, _SCALE + _DIMENSIONS)
-    rows = kept[:, _SCALE:].view(np.int8).astype(np.float64)
-    rows *= kept[:, :_SCALE].copy().view("<f4")
-    return rows, np.linalg.norm(rows, axis=1)
+def _plain_questions() -> tuple[Matrix, Matrix, list[float]]:
+    """Return the vectors, one a row and one a column, and their lengths."""
+    kept = Path(__file__).with_name(FILE).read_bytes()
+    vectors = [dequantize(kept[at : at + _KEPT]) for at in range(0, len(kept), _KEPT)]
+    rows = Matrix(vectors)
+    return rows, rows.transposed(), [sqrt(_square(vector)) for vector in vectors]
+
+
+def _square(vector: list[float]) -> float:
+    return fsum(map(mul, vector, vector))
