@@ -10,7 +10,6 @@ language, and nothing has to be done to any passage.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import sub
@@ -37,9 +36,6 @@ languages among which is looked for one that has more."""
 _SPARED = 4.0
 """Of a language of so many passages, half of what tells it apart is left, and less of one of
 more: a mean of few is what these few are about, too."""
-_OF_MANY = re.compile(r"\d|,|\band\b")
-"""What the languages of a model are, where it is several of them: *about 100*."""
-
 
 Vector: TypeAlias = Sequence[float]
 
@@ -96,8 +92,9 @@ def blinders_of(
     *languages* are those of documents, *count* says how many passages are in one, and *keys_in*
     which: those of some keys, or so many of all. Means are of samples of a few hundred.
     """
-    if not _OF_MANY.search(str(model.get("languages", ""))):
-        return None
+    told = str(model.get("languages", ""))
+    if not any(sign.isdigit() or sign == "," for sign in told) and "and" not in told.split():
+        return None  # it is of one, and not of *about 100*
     held = {name: count(name) for name in languages if name not in _NO_LANGUAGE}
     least = max(_TELLING, _TELLING_SHARE * sum(held.values()))
     common = sorted((n for n in held if held[n] >= least), key=lambda n: (-held[n], n))

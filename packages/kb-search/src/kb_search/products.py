@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kb_core.quantization import LARGEST
@@ -32,7 +31,9 @@ class Matrix:
 
     def __init__(self, rows: Sequence[Sequence[float]]) -> None:
         """*rows* are one or more, as long as each other."""
-        self._rows, self._width = array("d", chain.from_iterable(rows)), len(rows[0])
+        self._rows, self._width = array("d"), len(rows[0])
+        for row in rows:
+            self._rows.extend(row)
 
     def transposed(self) -> Matrix:
         """Return the matrix whose rows are the columns of this one."""

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import mmap
 import os
-import re
 import sys
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_core.control import VectorFiles
@@ -42,6 +42,10 @@ __all__ = [
     "remove_other_generations",
     "start",
 ]
+
+_PARTS = {"i8", "scale", "f16", "keys", "dead"}
+"""An index of another version may have had vectors in float16, which go with it."""
+_SAFE = frozenset(f"{ascii_letters}{digits}._-")
 
 Maps = Mapping[str, mmap.mmap | bytes]
 """The published part of each file, mapped read-only; empty where nothing is published."""
@@ -164,12 +168,12 @@ def cut_tails(root: Path, files: VectorFiles) -> None:
 
 def generations(root: Path, model_key: str) -> dict[int, list[Path]]:
     """Return the files that lie in *root* for a model, by generation."""
-    # An index of another version may have had vectors in float16, which go with it.
-    name = re.compile(rf"{re.escape(_safe(model_key))}\.(\d+)\.(?:i8|scale|f16|keys|dead)")
     found: dict[int, list[Path]] = {}
+    stem = f"{_safe(model_key)}."
     for path in root.iterdir() if root.is_dir() else ():
-        if match := name.fullmatch(path.name):
-            found.setdefault(int(match[1]), []).append(path)
+        generation, _, part = path.name.removeprefix(stem).partition(".")
+        if path.name.startswith(stem) and generation.isdecimal() and part in _PARTS:
+            found.setdefault(int(generation), []).append(path)
     return found
 
 
@@ -182,4 +186,4 @@ def remove_other_generations(root: Path, files: VectorFiles) -> None:
 
 
 def _safe(model_key: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "_", model_key)
+    return "".join(sign if sign in _SAFE else "_" for sign in model_key)

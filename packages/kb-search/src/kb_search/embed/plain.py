@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from math import exp, fsum, sqrt
+from math import exp, sqrt
 from operator import mul, truediv
 from pathlib import Path
+from typing import NamedTuple
 
-from kb_core.quantization import dequantize
-from kb_search.products import Matrix
+from kb_search.products import Matrix, dots
 
 __all__ = ["FILE", "without_plain"]
 
@@ -31,7 +31,6 @@ _MODEL = "multilingual-e5-small."
 """The model of these vectors, whatever its quantization and revision."""
 _SCALE = 4
 _DIMENSIONS = 384
-_KEPT = _SCALE + _DIMENSIONS
 _SHARE = 0.33
 """Of what is shared; with .25 to .4, development collections rank as well."""
 _NEARNESS = 0.01
@@ -48,24 +47,31 @@ def without_plain(query: bytes, model_key: str) -> tuple[bytes, float]:
     if not model_key.startswith(_MODEL):
         return query, 0.0
     asked = struct.unpack(f"<{_DIMENSIONS}f", query)
-    rows, columns, lengths = _plain_questions()
-    near = list(map(truediv, rows @ asked, lengths))
+    plain = _plain_questions()
+    near = list(map(truediv, plain.rows @ asked, plain.lengths))
     nearest = max(near)
     weights = [exp((each - nearest) / _NEARNESS) for each in near]
     total = sum(weights)
-    shared = [part / total for part in columns @ weights]
+    shared = [part / total for part in plain.columns @ list(map(mul, weights, plain.scales))]
     left = [component - _SHARE * part for component, part in zip(asked, shared, strict=True)]
-    return struct.pack(f"<{_DIMENSIONS}f", *left), _SHARE * _AS_NEAR * _square(shared)
+    above = _SHARE * _AS_NEAR * sum(map(mul, shared, shared))
+    return struct.pack(f"<{_DIMENSIONS}f", *left), above
+
+
+class _Plain(NamedTuple):
+    rows: Matrix
+    """In whole numbers, without their scales."""
+    columns: Matrix
+    scales: list[float]
+    lengths: list[float]
 
 
 @cache
-def _plain_questions() -> tuple[Matrix, Matrix, list[float]]:
-    """Return the vectors, one a row and one a column, and their lengths."""
+def _plain_questions() -> _Plain:
     kept = Path(__file__).with_name(FILE).read_bytes()
-    vectors = [dequantize(kept[at : at + _KEPT]) for at in range(0, len(kept), _KEPT)]
-    rows = Matrix(vectors)
-    return rows, rows.transposed(), [sqrt(_square(vector)) for vector in vectors]
-
-
-def _square(vector: list[float]) -> float:
-    return fsum(map(mul, vector, vector))
+    starts = range(0, len(kept), _SCALE + _DIMENSIONS)
+    scales = [struct.unpack_from("<f", kept, at)[0] for at in starts]
+    numbers = [kept[at + _SCALE : at + _SCALE + _DIMENSIONS] for at in starts]
+    rows = Matrix([memoryview(each).cast("b") for each in numbers])
+    lengths = [sqrt(dots(each, each, _DIMENSIONS)[0]) for each in numbers]
+    return _Plain(rows, rows.transposed(), scales, lengths)

@@ -20,7 +20,6 @@ sizes, times and hashes, written last. Promises:
 
 from __future__ import annotations
 
-import fcntl
 import json
 import mmap
 import os
@@ -111,6 +110,8 @@ def _alone(directory: Path) -> Iterator[None]:
 
 def _locked(directory: Path) -> int | None:
     """Return what holds the lock of a folder; nothing where there can be none."""
+    import fcntl  # most find it made
+
     try:
         _make_folder(directory)
         descriptor = os.open(directory, os.O_RDONLY)

@@ -31,6 +31,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
 from kb_core.errors import ModelMissing
+from kb_core.values import lazy_pattern
 from kb_search.embed.packs import INSTALL_TOKENIZERS
 from kb_search.embed.vocabulary import Vocabulary
 
@@ -47,7 +48,7 @@ __all__ = [
     "counter_of",
 ]
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _FEW_LETTERS = 2_000
 """So many are cut at once: less work than reading the pairs."""
 
@@ -247,7 +248,7 @@ def _frame(library: tokenizers.Tokenizer) -> tuple[int, int]:
     return (marks.index(0), marks[::-1].index(0))
 
 
-_WHITE_SPACE = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_LAST_SPACE = 0x3000
 _ASCII = 128
 _MAX_WORDS = 200_000
 _MAX_LETTERS = 64
@@ -265,7 +266,7 @@ class WordCounter:
         self._known: dict[str, int] = {}
         separators = tokenizer.separators
         # What str.split would cut at, and the tokenizer does not.
-        odd = set(_WHITE_SPACE) - set(separators)
+        odd = set(filter(str.isspace, map(chr, range(_LAST_SPACE + 1)))) - set(separators)
         self._odd = re.compile(f"[{re.escape(''.join(sorted(odd)))}]")
         self._separators = re.compile(f"[{re.escape(separators)}]+")
 
