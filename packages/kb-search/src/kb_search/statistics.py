@@ -218,6 +218,10 @@ class TermStatistics:
         live = [self.frequency(field, term) for term in terms]
         if not all(live):
             return 0.0
-        counted = (self._searcher.doc_freq(field, term) for term in terms)
-        said = math.fsum(idf(self._segments.records, frequency) for frequency in counted)
+        counted, records = live, self._segments.records
+        if self._segments.has_deleted:
+            counted = [self._searcher.doc_freq(field, term) for term in terms]
+        if len(live) == 1:
+            return idf(self.total, live[0]) / idf(records, counted[0])
+        said = math.fsum(idf(records, frequency) for frequency in counted)
         return math.fsum(idf(self.total, frequency) for frequency in live) / said
