@@ -1,6 +1,6 @@
-"""Few vectors, searched without numpy: for the first question of a process.
+"""Few vectors, searched without numpy: for the first questions of a process.
 
-Importing numpy takes longer than to look through a hundred thousand vectors without it. The
+Importing numpy takes longer than to look through three hundred thousand vectors without it. The
 answer is the same as that of ``kb_search.vectors``, to the last digit.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from heapq import nlargest
 from itertools import compress
 from math import inf
@@ -42,31 +41,24 @@ class SmallView:
         self._i8 = memoryview(maps["i8"])
         self._scale = memoryview(maps["scale"]).cast("B").cast("f")
         self.keys = memoryview(maps["keys"]).cast("B").cast("q")
-        self._dead = memoryview(maps["dead"]).cast("B").cast("I").tolist()
+        self._dead = frozenset(memoryview(maps["dead"]).cast("B").cast("I"))
         if self._dead and max(self._dead) >= self._rows:
             raise ValueError("a row is dead that there never was")
-        self.was_asked = False
-        """Whether a question was: the next is worth numpy."""
+        self.looked_at = 0
+        """Rows that questions were compared with."""
 
     def __len__(self) -> int:
         return self._rows - len(self._dead)
 
-    @cached_property
-    def _row_of(self) -> dict[int, int]:
-        """The rows of live keys, by these, in their order."""
-        alive = bytearray(b"\1") * self._rows
-        for row in self._dead:
-            alive[row] = 0
-        return dict(sorted(compress(zip(self.keys, range(self._rows), strict=True), alive)))
-
     def rows_of(self, keys: Iterable[int]) -> list[int]:
         """Return the live rows of those keys that have one, ascending."""
-        row_of = self._row_of
-        return sorted(row_of[key] for key in keys if key in row_of)
+        wanted = set(keys)
+        rows = compress(range(self._rows), map(wanted.__contains__, self.keys))
+        return [row for row in rows if row not in self._dead]
 
     def known(self, keys: Sequence[int]) -> set[int]:
         """Return those keys that have a live row."""
-        return self._row_of.keys() & keys
+        return {self.keys[row] for row in self.rows_of(keys)}
 
     def marks(self, keys: Sequence[int]) -> bytes | None:
         """Return a byte a row, 1 for those of *keys*; ``None`` where there are none."""
@@ -78,15 +70,16 @@ class SmallView:
 
     def vector(self, key: int) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
-        row = self._row_of.get(key)
-        if row is None:
+        rows = self.rows_of([key])
+        if not rows:
             return None
+        (row,) = rows
         numbers, scale = self._numbers(row).cast("b"), self._scale[row]
         return struct.pack(f"<{self._width}f", *[number * scale for number in numbers])
 
     def spread(self, count: int) -> list[int]:
         """Return the keys of at most *count* live rows, spread over all."""
-        keys = list(self._row_of)
+        keys = sorted(key for row, key in enumerate(self.keys) if row not in self._dead)
         return keys[:: max(1, -(-len(keys) // count))]
 
     def mean(self, keys: Sequence[int]) -> list[float]:
@@ -107,7 +100,7 @@ class SmallView:
 
         Rows that are *farther* count as such; *above* is added to each cosine.
         """
-        self.was_asked = True
+        self.looked_at += self._rows
         rows = None if among is None else self.rows_of(among)
         total = self._rows if rows is None else len(rows)
         if total == 0 or limit < 1:
@@ -129,7 +122,7 @@ class SmallView:
         above: float = 0.0,
     ) -> list[Scored]:
         """Return the nearest *limit* chunks that pass, by looking ever deeper."""
-        self.was_asked = True
+        self.looked_at += self._rows
         asked = self._asked(query)
         rough = self._rough(asked, None, farther, above)
         while True:
@@ -168,7 +161,6 @@ class SmallView:
         self, asked: Digits, picked: list[int], limit: int, farther: bytes | None, above: float
     ) -> list[Scored]:
         best: list[tuple[float, int]] = []
-        dead = set(self._dead)
         for row, product in zip(picked, products(self._gathered(picked), asked), strict=True):
             score = product * self._scale[row]
             if not abs(score) <= LARGEST_COSINE:
@@ -176,7 +168,7 @@ class SmallView:
             score += above
             if farther is not None and farther[row]:
                 score -= FARTHER * (1 - score)
-            if row not in dead:
+            if row not in self._dead:
                 best.append((-round(score * _ROUNDED) / _ROUNDED, self.keys[row]))
         return [Scored(key, -below) for below, key in sorted(best)[:limit]]
 

@@ -112,7 +112,7 @@ def _map(path: Path, length: int) -> mmap.mmap | bytes:
         os.close(descriptor)
 
 
-_FEW = 100_000
+_FEW = 300_000
 """So many rows are looked through without numpy in less time than it takes to import."""
 
 
@@ -131,15 +131,17 @@ class VectorSet:
 
     @property
     def view(self) -> View:
-        """The vectors; few of them without numpy for a process that asks a first question."""
+        """The vectors; without numpy until as many were looked at as its import is worth."""
         small = self._small
-        if "numpy" in sys.modules or self.files.rows > _FEW or sys.byteorder != "little":
+        looked_at = small.looked_at if small is not None else 0
+        is_worth_it = looked_at + self.files.rows > _FEW or sys.byteorder != "little"
+        if is_worth_it or "numpy" in sys.modules:
             return self._whole
         if small is None:
             from kb_search.small_view import SmallView  # nor is this on the lexical path
 
             small = self._small = SmallView(self._maps, self.files)
-        return self._whole if small.was_asked else small
+        return small
 
     @cached_property
     def _whole(self) -> VectorView:
