@@ -17,11 +17,13 @@ import pytest
 from kb_core.errors import ModelMissing
 from kb_core.ports import Embedder
 from kb_core.quantization import dequantize
+from kb_core.values import replace
 from kb_search import embed
 from kb_search.embed import load_embedder, native
 from kb_search.embed.binding import BoundSession
 from kb_search.embed.e5 import WORDS, read_source
 from kb_search.embed.native import NativeSession
+from kb_search.embed.onnx import OnnxEmbedder
 from kb_search.embed.packs import find_pack, locate
 from kb_search.embed.plain import FILE, without_plain
 from kb_search.embed.prepare import load_tokenizer, prepare
@@ -349,6 +351,17 @@ def test_without_the_library_or_its_interface_the_package_reads(
             assert embedder.embed_passages([text]) == int8.embed_passages([text])
             assert isinstance(cast("Any", embedder)._queries, BoundSession)
     native._library.cache_clear()
+
+
+def test_a_model_that_gives_no_numbers_is_damaged(cache: Path) -> None:
+    prepared = prepare(find_pack(NAME), "int8", cache)
+    assert prepared.weights is not None
+    damaged = OnnxEmbedder(replace(prepared, weights=b"\xff" * len(prepared.weights)))
+
+    for embed_one in (damaged.embed_query, lambda text: damaged.embed_passages([text])):
+        with pytest.raises(ModelMissing, match="gives is no number") as caught:
+            embed_one(SENTENCES[0])
+        assert "kebab/models" in (caught.value.hint or "")
 
 
 # Other models.

@@ -18,7 +18,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import fsum, sqrt
+from math import fsum, isfinite, sqrt
 from operator import mul
 from struct import pack
 from threading import Lock
@@ -181,11 +181,14 @@ class OnnxEmbedder:
     def _pooled(self, values: array[float], width: int) -> bytes:
         """Return one vector of length 1 of all rows: float32, little-endian."""
         rows = [values[at : at + width] for at in range(0, len(values), width)]
-        if self.model.pooling == "cls":
-            vector = rows[0].tolist()
-        else:
-            vector = [total / len(rows) for total in map(fsum, zip(*rows, strict=True))]
-        length = max(sqrt(fsum(map(mul, vector, vector))), 1e-12)
+        try:
+            if self.model.pooling == "cls":
+                vector = rows[0].tolist()
+            else:
+                vector = [total / len(rows) for total in map(fsum, zip(*rows, strict=True))]
+            length = self._length(sqrt(fsum(map(mul, vector, vector))))
+        except (OverflowError, ValueError) as error:  # infinities of both signs
+            raise _damaged(self._prepared) from error
         return pack(f"<{width}f", *[component / length for component in vector])
 
     def _pooled_rows(self, rows: Array) -> Array:
@@ -193,8 +196,13 @@ class OnnxEmbedder:
         import numpy as np
 
         pooled = rows[0] if self.model.pooling == "cls" else rows.mean(axis=0)
-        vector: Array = pooled / max(float(np.linalg.norm(pooled)), 1e-12)
+        vector: Array = pooled / self._length(float(np.linalg.norm(pooled)))
         return vector
+
+    def _length(self, length: float) -> float:
+        if not isfinite(length):
+            raise _damaged(self._prepared)
+        return max(length, 1e-12)
 
     def _query_session(self) -> Session:
         """Return the session that opens several times as fast, and takes 2 ms longer a query.
@@ -284,6 +292,14 @@ def _unusable(prepared: PreparedModel, what: str, error: Refused) -> ModelMissin
     return ModelMissing(
         f"onnxruntime cannot {what} {prepared.model.name!r}: {error}",
         hint="reinstall the model's package, or set [embedding] model",
+    )
+
+
+def _damaged(prepared: PreparedModel) -> ModelMissing:
+    return ModelMissing(
+        f"what {prepared.model.name!r} gives is no number, so its files are damaged",
+        hint="delete the folder kebab/models of your caches, which is made again; if that does "
+        "not help, reinstall the model's package",
     )
 
 
