@@ -36,7 +36,7 @@ def load_embedder(
 
     Raises ``ModelMissing`` if the weights are not installed or not the pinned ones.
     """
-    # These import numpy and onnxruntime: 90 ms that a lexical search does without.
+    # These take some milliseconds that a lexical search does without.
     from kb_search.embed.onnx import OnnxEmbedder
     from kb_search.embed.prepare import prepare
 

@@ -2,7 +2,7 @@
 
 ``tensors`` lists what the graph of a quality needs, with the place of each tensor in the
 prepared ``weights.bin``; ``tools/build_graphs.py`` writes the same places into the graph,
-so that onnxruntime maps the file and copies nothing. ``arrays`` makes their contents:
+so that onnxruntime is lent the mapped file and copies nothing. ``arrays`` makes their contents:
 
 * ``int8``: matrices in seven bits, with a scale per output column. Seven, because
   x86 processors without VNNI add pairs of 8-bit products in 16 bits and saturate. With
@@ -156,7 +156,7 @@ READ_LAYERS = 8
 more of the whole text, and less of the token."""
 WORDS, POSITIONS = 250_037, 512
 PAGE = 4096
-"""Tensors begin on a page of their own, which is what lets onnxruntime map them."""
+"""Tensors begin on a page of their own, aligned for any type: others are copied."""
 
 _MAX_INT7 = 63
 _SIZE_OF = {"float32": 4, "int8": 1, "uint8": 1}
