@@ -219,7 +219,7 @@ class TermStatistics:
         if not all(live):
             return 0.0
         counted, records = live, self._segments.records
-        if self._segments.has_deleted:
+        if self._segments.has_deleted or self._sampling is not None:
             counted = [self._searcher.doc_freq(field, term) for term in terms]
         if len(live) == 1:
             return idf(self.total, live[0]) / idf(records, counted[0])

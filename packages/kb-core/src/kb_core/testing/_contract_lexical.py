@@ -58,6 +58,7 @@ class LexicalContract(Contract):
         *_, last = sampled.lexical(asked, None, 10)
 
         assert last.chunk_key == special.chunk_key
+        assert last.score > 0
         assert [*snapshot.lexical(asked, None, 1)] == [special]
 
     def test_a_match_in_a_shorter_chunk_ranks_higher(self) -> None:
