@@ -216,9 +216,11 @@ def test_a_shared_budget_is_never_exceeded_and_what_needs_less_is_whole(
 CODE = "class A:\n    x = 1\n\n    def f(self):\n        return 1\n\n\ndef g():\n    pass\n"
 
 
-def _unit(start: str, end: str, symbol: str, level: int, kind: str = "function") -> dict[str, Any]:
-    first = CODE.index(start)
-    last = CODE.index(end) + len(end)
+def _unit(
+    start: str, end: str, symbol: str, level: int, kind: str = "function", code: str = CODE
+) -> dict[str, Any]:
+    first = code.index(start)
+    last = code.index(end) + len(end)
     found = {"kind": "unit", "start": first, "end": last, "level": level}
     return found | {"symbol": symbol, "symbol_kind": kind}
 
@@ -242,6 +244,56 @@ def test_an_outline_says_the_lines_of_symbols_and_of_all_inside_them() -> None:
         {"level": 2, "name": "f", "kind": "function", "line_start": 4, "line_end": 5},
         {"level": 1, "name": "g", "kind": "function", "line_start": 8, "line_end": 9},
     ]
+
+
+CONSTANTS = f"""\
+import os
+__all__ = ["A"]
+MOST = 40
+NAMES = [
+    "one",
+]
+most == 1
+const late = require("late")
+{CODE}export const LAST = 3
+MOST = 50
+"""
+
+
+def test_an_outline_names_constants_at_the_margin_once() -> None:
+    unit = _unit("class A", "return 1", "A", 1, "class", CONSTANTS)
+    doc = document("a.py", CONSTANTS, media="code", blocks=(unit,))
+    with kb_of(doc, document("b.txt", CONSTANTS, media="text")) as kb:
+        entries = kb.outline("a.py")["entries"]
+        assert kb.outline("b.txt")["entries"] == []
+
+    told = [(one["name"], one.get("kind"), one["line_start"], one["line_end"]) for one in entries]
+    assert told == [
+        ("MOST", "constant", 3, 3),
+        ("NAMES", "constant", 4, 6),
+        ("A", "class", 9, 13),
+        ("LAST", "constant", 18, 18),
+    ]
+
+
+def test_constants_of_one_line_leave_an_outline_before_methods_do() -> None:
+    names = [f"LIMIT_{n:03}" for n in range(99)]
+    code = CODE + "".join(f"{name} = 1\n" for name in names)
+    with kb_of(document("a.py", code, media="code", blocks=PARTS)) as kb:
+        found = kb.outline("a.py")
+
+    assert [one["name"] for one in found["entries"]][:4] == ["A", "f", "g", "LIMIT_000"]
+    assert found["omitted"] > 0
+
+
+@pytest.mark.parametrize(
+    "place", ["a.py#A", "a.py:2-5", "a.py#L1-L4", {"path": "a.py", "lines": "1-5"}]
+)
+def test_an_outline_of_lines_has_what_begins_or_ends_in_them(place: Place) -> None:
+    with kb_of(document("a.py", CODE, media="code", blocks=PARTS)) as kb:
+        found = kb.outline(place)
+
+    assert [one["name"] for one in found["entries"]] == ["A", "f"]
 
 
 def _headings(text: str) -> tuple[dict[str, Any], ...]:

@@ -498,7 +498,7 @@ async def test_several_places_have_an_outline_each() -> None:
         document("b.py", code, media="code", blocks=units),
     )
 
-    asked = {"places": ["a.py:1-2", {"path": "b.py"}, "c.py"], "outline": True}
+    asked = {"places": ["a.py", {"path": "b.py"}, "c.py"], "outline": True}
     text = await told(kb, "fetch", asked)
     refused = await call(kb, "fetch", asked)
 

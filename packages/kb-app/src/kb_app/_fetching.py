@@ -26,7 +26,7 @@ from kb_app import _reading
 from kb_app._citing.resolving import cite
 from kb_app._media import has_lines, medium_of
 from kb_app._search.filtering import nearest_of
-from kb_app._search.grep import grep
+from kb_app._search.grep import grep, name_given
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
 from kb_app._search.roles import is_late
@@ -71,6 +71,8 @@ _LEAST_OUTLINE = 1_000
 """Characters that an outline may have, however short its document."""
 _ENTRY_COST = 12
 """What a line of an outline has beside its name: the lines it stands for."""
+_LAST = 99
+"""Deeper than anything: what has room after all else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -429,11 +431,19 @@ def _shares(sizes: Mapping[int, int], budget: int) -> dict[int, int]:
     return shares
 
 
-def outline(snapshot: IndexSnapshot, name: str, fresh: Freshness) -> types.Outline:
-    """Return outline.v1: the headings or symbols of a document, with the lines of each."""
-    doc = document_named(snapshot, name, field="path")
+def outline(
+    snapshot: IndexSnapshot, given: str | Mapping[str, Any], fresh: Freshness
+) -> types.Outline:
+    """Return outline.v1: the headings or symbols of a document, with the lines of each.
+
+    Of lines, or of what has a name, those that begin or end there.
+    """
+    doc, lines = _outlined(snapshot, read_place(given), fresh)
     text = snapshot.doc_text(doc["doc_id"]) or ""
-    entries = list(_entries(snapshot, doc, text))
+    entries = [*_entries(snapshot, doc, text)]
+    if has_lines(doc):
+        entries += _constants(doc, text, entries)
+        entries = sorted((one for one in entries if one.is_in(lines)), key=_Entry.first_line)
     kept = _fitting(entries, max(_LEAST_OUTLINE, len(text) // _OUTLINE_SHARE))
     return wire.outline(
         doc,
@@ -442,6 +452,20 @@ def outline(snapshot: IndexSnapshot, name: str, fresh: Freshness) -> types.Outli
         omitted=len(entries) - len(kept),
         stale=fresh.is_stale(doc),
     )
+
+
+def _outlined(
+    snapshot: IndexSnapshot, place: Place, fresh: Freshness
+) -> tuple[StoredDoc, range | None]:
+    """Return the document of a place, and its lines where it is a part of that."""
+    try:
+        found = fetch_place(snapshot, place, None, fresh)
+    except DocNotFound:
+        return document_named(snapshot, place.name, source=place.source, field="path"), None
+    doc = document_named(snapshot, found["doc_id"])
+    if "line_start" not in found:
+        return doc, None
+    return doc, range(found["line_start"], found["effective_end"] + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,7 +478,37 @@ class _Entry:
 
     @property
     def cost(self) -> int:
-        return _ENTRY_COST + 2 * self.level + len(self.fields["name"])
+        return _ENTRY_COST + 2 * self.fields["level"] + len(self.fields["name"])
+
+    def first_line(self) -> int:
+        return self.fields["line_start"]
+
+    def is_in(self, lines: range | None) -> bool:
+        """Say whether this begins or ends in *lines*, if there are such."""
+        ends = self.fields["line_start"], self.fields["line_end"]
+        return lines is None or any(line in lines for line in ends)
+
+
+def _constants(doc: StoredDoc, text: str, entries: Sequence[_Entry]) -> Iterator[_Entry]:
+    """Yield what a file of code gives a name as a value at the margin, each name once.
+
+    What takes one line is left out first where there is no room for all.
+    """
+    if doc["media"] != Media.CODE.value:
+        return
+    lines = text.split("\n")
+    known, last = set(), 0
+    ends = {one.fields["line_start"]: one.fields["line_end"] for one in entries}
+    for number, line in enumerate(lines, start=1):
+        last = max(last, ends.get(number, 0))
+        name = name_given(line) if number > last and not _FROM_ELSEWHERE.search(line) else None
+        if name is None or name in known or name.startswith("__"):
+            continue
+        known.add(name)
+        last = _end_of(lines, number)
+        fields: types.OutlineEntries = {"level": 1, "name": name, "kind": "constant"}
+        fields["line_start"], fields["line_end"] = number, last
+        yield _Entry(1 if last > number else _LAST, last - number, fields, name)
 
 
 def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_Entry]:

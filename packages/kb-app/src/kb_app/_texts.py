@@ -58,8 +58,11 @@ class Texts:
         snapshot = self._snapshot()
         return _fetching.fetch_many(snapshot, places, max_tokens, self._freshness(snapshot))
 
-    def outline(self, path: str) -> types.Outline:
-        """Return outline.v1: headings or symbols of a document (a path, or an id), with lines."""
+    def outline(self, path: str | Mapping[str, Any]) -> types.Outline:
+        """Return outline.v1: headings or symbols of a document (a path, or an id), with lines.
+
+        Of a place as ``fetch`` takes it, those in its lines.
+        """
         from kb_app import _fetching
 
         snapshot = self._snapshot()

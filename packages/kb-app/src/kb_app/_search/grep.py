@@ -34,7 +34,7 @@ from kb_search.patterns import Form, Pattern, compile_pattern
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["grep"]
+__all__ = ["grep", "name_given"]
 
 SECONDS = 10.0
 """What one call may take."""
@@ -358,6 +358,14 @@ def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
             given = _WITHIN.match(data, start, start + _LONGEST_LINE)
         if given and pattern.covers(data, found.form, line, given.span(given.lastindex or 0)):
             yield start
+
+
+def name_given(line: str) -> str | None:
+    """Return what a line at the margin gives a value to, if it does."""
+    if line[:1].isspace() or not ("=" in line or "define" in line):
+        return None
+    given = _GIVEN.match(line[:_LONGEST_LINE].encode())
+    return given[given.lastgroup].decode() if given and given.lastgroup else None
 
 
 def _shares(counts: Sequence[int], budget: int) -> list[int]:
