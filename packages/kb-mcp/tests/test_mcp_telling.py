@@ -448,6 +448,57 @@ async def test_of_several_places_a_file_that_no_answer_holds_is_told_in_outline(
     assert "# Part 59" in whole
 
 
+def _classes() -> DocumentRecord:
+    """Return code of ten classes of 61 lines, each with a method at its end."""
+    code = "".join(f"class Otter{n}:\n{SWIMS}\n" for n in range(10))
+    starts = [code.index(f"class Otter{n}") for n in range(10)]
+    blocks = []
+    for n, (at, end) in enumerate(zip(starts, [*starts[1:], len(code)], strict=True)):
+        blocks.append({"kind": "unit", "start": at, "end": end, "symbol": f"Otter{n}", "level": 1})
+        last = code.index("    step(59)", at)
+        blocks.append(
+            {"kind": "unit", "start": last, "end": end, "symbol": f"Otter{n}.swim", "level": 2}
+        )
+    return document("a.py", code, media="code", blocks=tuple(blocks))
+
+
+async def test_of_several_places_the_longest_is_told_in_outline_until_all_have_room() -> None:
+    """It was left out, so that readers gave max_tokens for all that they had guessed."""
+    kb = knowledge_base(_classes())
+    places = ["a.py:1-610", "a.py:1-61", "a.py:100-404"]
+
+    shown = await told(kb, "fetch", {"places": places})
+    alone = await told(kb, "fetch", {"places": places[1:]})
+    limited = await told(kb, "fetch", {"places": places, "max_tokens": 4_000})
+
+    head, *rows = shown.splitlines()[:21]
+    assert head.startswith("a.py:1-610 of 610 · its outline")
+    assert rows[:2] == ["  1-61 Otter0", "    61 swim"]
+    assert rows[-1] == "    610 swim"
+    assert shown.endswith(alone)
+    assert "left out" not in shown
+    assert "left out: a.py:1-610" in limited
+
+
+async def test_a_class_that_no_answer_holds_is_told_in_outline_by_its_name() -> None:
+    code = "class Otter:\n" + "".join(f"    def swim{n}(self):\n{SWIMS}\n" for n in range(8))
+    starts = [code.index(f"    def swim{n}") for n in range(8)]
+    blocks = [{"kind": "unit", "start": 0, "end": 12, "symbol": "Otter", "level": 1}]
+    for n, (at, end) in enumerate(zip(starts, [*starts[1:], len(code)], strict=True)):
+        blocks.append(
+            {"kind": "unit", "start": at, "end": end, "symbol": f"Otter.swim{n}", "level": 2}
+        )
+    kb = knowledge_base(document("a.py", code, media="code", blocks=tuple(blocks)))
+
+    head, *rows = (await told(kb, "fetch", {"path": "a.py#Otter"})).splitlines()
+    by_lines = await told(kb, "fetch", {"path": "a.py", "lines": "1-489"})
+
+    assert head.startswith("a.py:1-489 of 489 · its outline")
+    assert rows[0] == "  1-489 Otter"
+    assert rows[-1] == "    429-489 swim7"
+    assert "2     def swim0(self):" in by_lines
+
+
 async def test_of_places_without_room_for_all_the_first_ones_are_told() -> None:
     text = "".join(f"step({n})  # and so on, as far as it goes\n" for n in range(900))
     kb = knowledge_base(document("a.py", text))

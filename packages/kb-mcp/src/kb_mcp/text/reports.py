@@ -221,6 +221,9 @@ def outline_text(found: _Json, max_tokens: int | None = None) -> str:
     size = found.get("lines")
     of = count(size, "line") if size is not None else f"{found['chars']:,} characters"
     first = joined(f"{named(found['doc_path'])} of {of}", *marks_of(found))
+    if "line_start" in found:
+        lines = f"{found['line_start']}-{found['line_end']}"
+        first = joined(f"{named(found['doc_path'])}:{lines} of {size}", *marks_of(found))
     entries = found["entries"]
     if found.get("instead"):  # of the text, which was asked for
         part = "lines" if size is not None else f"path{_fragment(entries[0])}"
@@ -238,8 +241,12 @@ def outline_text(found: _Json, max_tokens: int | None = None) -> str:
 def _entry(entry: _Json) -> str:
     place = _fragment(entry)
     if "line_start" in entry:
-        place = f"{entry['line_start']}-{entry['line_end']}"
+        place = _span(entry["line_start"], entry["line_end"])
     return f"{INDENT * entry['level']}{place} {short(entry['name'], 100)}"
+
+
+def _span(first: int, last: int) -> str:
+    return f"{first}-{last}" if last > first else f"{first}"
 
 
 def _fragment(entry: _Json) -> str:

@@ -126,6 +126,10 @@ class FetchInput(Input):
 _DPI = 100
 """A page of text can be read at that, and costs a model no more than it must."""
 _PLACE = ("path", "lines", "citation", "chunk", "context")
+_LONG = 4
+"""One part in so many of an answer is long for one place of several."""
+_PARTS = 2
+"""Headings or symbols of an outline that says more than the place itself."""
 
 
 def _given(asked: FetchInput) -> set[str]:
@@ -237,10 +241,10 @@ def _tell_fetch(call: Call) -> str:
     if _is_in_first_line(found):
         found = _fetch(replace(call, arguments={**asked, "max_tokens": None}))
     found = _with_trust(call, found)
-    if call.max_tokens is None and _is_whole(given, found) and _is_cut(found, most):
-        found = _outline_of(call, found)
-    elif call.max_tokens is None and many:
-        found = {**found, "results": [_or_outline(call, one, most) for one in found["results"]]}
+    if call.max_tokens is None and many:
+        found = {**found, "results": _with_outlines(call, found["results"], most)}
+    elif call.max_tokens is None and _is_named(given, found) and _is_cut(found, most):
+        found = _outline_of(call, found) or found
     text = fetched_text(found, most)
     call.shown.extend(fetched_lines(found, text))
     return text
@@ -256,10 +260,9 @@ def _outlines(call: Call, places: Sequence[Any]) -> str:
     most = call.max_tokens or BUDGET
     told = []
     for place in places:
-        name = place.get("path", place.get("citation", "")) if isinstance(place, Mapping) else place
         try:
-            found = _with_trust(call, call.kb.outline(str(name)))
-            told.append(fetched_text(found, most // len(places)))
+            outline = _outline_within(call, call.kb.fetch(place))
+            told.append(fetched_text(outline, most // len(places)))
         except KbError as error:
             told.append(error_text(wire.error(error)))
     return "\n".join(told)
@@ -283,9 +286,9 @@ def _with_trust(call: Call, found: Answer) -> Answer:
     return found
 
 
-def _is_whole(given: Mapping[str, Any], found: Answer) -> bool:
-    """Say whether all of a document was asked for, by nothing but its name."""
-    name = str(given.get("path") or given.get("doc_id") or "")
+def _is_named(given: Mapping[str, Any], found: Answer) -> bool:
+    """Say whether a document or a part of it was asked for by its name, and not by lines."""
+    name = str(given.get("path") or given.get("doc_id") or "").partition("#")[0]
     if not name or "doc_path" not in found or "entries" in found:
         return False
     is_named = found["doc_path"].endswith(name) or found["doc_id"].startswith(name)
@@ -296,19 +299,39 @@ def _is_cut(found: Answer, most: int) -> bool:
     return found.get("truncated") or tokens_of(fetched_text(found, 2 * most)) > most
 
 
-def _or_outline(call: Call, one: Answer, most: int) -> Answer:
-    """Return one of several places; of a whole document longer than the answer, its outline."""
-    place, result = one["place"], one["result"]
-    given = place if isinstance(place, Mapping) else {"path": place}
-    if result and _is_whole(given, result) and _is_cut(result, most):
-        return {**one, "result": _outline_of(call, result)}
-    return one
+def _with_outlines(call: Call, results: Sequence[Answer], most: int) -> list[Answer]:
+    """Return places, the longest in outline until there is room for all.
+
+    Only long ones: whoever asks for a few lines knows what they are about.
+    """
+    sizes = [
+        tokens_of(fetched_text(one["result"], 2 * most)) if one["result"] else 0 for one in results
+    ]
+    told = list(results)
+    for at in sorted(range(len(told)), key=lambda at: -sizes[at]):
+        if sum(sizes) <= most or sizes[at] <= most // _LONG:
+            break
+        if outline := _outline_of(call, told[at]["result"]):
+            told[at] = {**told[at], "result": outline}
+            sizes[at] = tokens_of(fetched_text(outline))
+    return told
 
 
-def _outline_of(call: Call, found: Answer) -> Answer:
-    """Return the outline of a document that is too long to be shown, if it has one."""
-    outline = _with_trust(call, call.kb.outline(found["doc_id"]))
-    return {**outline, "instead": True} if outline["entries"] else found
+def _outline_of(call: Call, found: Answer) -> Answer | None:
+    """Return the outline of what is too long to be shown, if it has several parts."""
+    outline = _outline_within(call, found)
+    return {**outline, "instead": True} if len(outline["entries"]) >= _PARTS else None
+
+
+def _outline_within(call: Call, found: Answer) -> Answer:
+    """Return the outline of what was fetched: of a document, or of lines, which it names."""
+    place: dict[str, Any] = {"path": found["doc_id"]}
+    lines = {}
+    if found["kind"] == FetchKind.SPAN.value:
+        last = min(found["line_end"], found["lines"])
+        lines = {"line_start": found["line_start"], "line_end": last}
+        place["lines"] = list(lines.values())
+    return {**_with_trust(call, call.kb.outline(place)), **lines}
 
 
 FETCH = Tool(
