@@ -634,6 +634,24 @@ async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool", "arguments", "hint"),
+    [
+        ("search", {"query": "q", "include": "docs"}, "'include' is for codebase_search; "),
+        ("search", {"query": "q", "outline": True}, "'outline' is for fetch; "),
+        ("fetch", {"path": "a", "since": "2026"}, "'since' is for search, ask, "),
+        ("search", {"query": "q", "outlandish": 1}, "parameters are tag, "),
+    ],
+)
+async def test_a_parameter_of_another_tool_is_told_to_be_that(
+    tool: str, arguments: dict[str, Any], hint: str
+) -> None:
+    bad = payload(await call(knowledge_base(), tool, arguments), "error")
+
+    assert bad["hint"].startswith(hint)
+    assert "parameters are " in bad["hint"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
         ({}, "parameter 'query' is missing", None),
@@ -643,6 +661,7 @@ async def test_a_name_that_is_not_utf8_cannot_stop_the_server() -> None:
         ({"query": "q", "tags": "x"}, "unknown parameter 'tags'", "did you mean 'tag'?"),
         ({"query": "q", "limit": 3}, "unknown parameter 'limit'", "did you mean 'k'?"),
         ({"query": "q", "docId": "x"}, "unknown parameter 'docId'", "did you mean 'doc_id'?"),
+        ({"query": "q", "glob": "x"}, "unknown parameter 'glob'", "did you mean 'path_glob'?"),
         (
             {"query": "q", "mode": "hybird"},
             "mode 'hybird' is not 'hybrid', 'lexical' or 'vector'",

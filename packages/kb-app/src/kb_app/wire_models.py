@@ -174,7 +174,10 @@ def _said(fault: Mapping[str, Any]) -> str:
 
 
 def _nearest(word: str, words: Iterable[str]) -> str | None:
-    return next(iter(get_close_matches(word.lower(), list(words), n=1, cutoff=0.5)), None)
+    """Return the word that was meant: one that begins so, holds it or is within it."""
+    said = word.lower()
+    close = get_close_matches(said, list(words), n=3, cutoff=0.5)
+    return next((one for one in close if one[:1] == said[:1] or one in said or said in one), None)
 
 
 def _shown(value: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -32,6 +32,8 @@ logger = logs.logger(__name__)
 Context: TypeAlias = ServerRequestContext[Any]
 _Result = TypeVar("_Result")
 
+_NAMED = 3
+"""Tools that are named for a parameter which they have."""
 BEAT_S = 1.0
 """Time between two reports of progress."""
 
@@ -87,11 +89,11 @@ class Threads:
 
 
 async def answer(
-    context: Context, threads: Threads, tool: Tool, call: Call
+    context: Context, threads: Threads, tools: Mapping[str, Tool], tool: Tool, call: Call
 ) -> types.CallToolResult:
-    """Have *tool* answer, whatever happens to it: an error is an answer, too."""
+    """Have *tool* of *tools* answer, whatever happens to it: an error is an answer, too."""
     stop = call.stop if tool.writes else None
-    work = partial(threads.run, _answer, tool, call, writes_until=stop)
+    work = partial(threads.run, _answer, tools, tool, call, writes_until=stop)
     try:
         if "progress_token" in (context.meta or {}):
             return await _with_beat(context, tool.name, call.progress, work)
@@ -124,14 +126,14 @@ async def _beat(context: Context, name: str, progress: Progress) -> None:
             return
 
 
-def _answer(tool: Tool, call: Call) -> types.CallToolResult:
+def _answer(tools: Mapping[str, Tool], tool: Tool, call: Call) -> types.CallToolResult:
     began = time.monotonic()
     said = "answered"
     try:
         return _answered(tool, call)
     except KbError as error:
         said = error.code
-        return failure(error, call.form)
+        return failure(_with_takers(error, tools), call.form)
     except Exception as error:
         said = "failed"
         logger.exception("tool %s failed", tool.name)
@@ -139,6 +141,17 @@ def _answer(tool: Tool, call: Call) -> types.CallToolResult:
     finally:
         # What was asked is nobody's business: names, times and error codes only.
         logger.info("%s: %s in %.0f ms", tool.name, said, (time.monotonic() - began) * 1000)
+
+
+def _with_takers(error: KbError, tools: Mapping[str, Tool]) -> KbError:
+    """Return the error; of a parameter that only other tools have, it says which ones."""
+    problems = error.details.get("problems")
+    for problem in problems if isinstance(problems, list) else ():
+        name, is_open = problem["field"], "nearest" not in problem
+        takers = [one.name for one in tools.values() if one.takes(name)][:_NAMED]
+        if is_open and takers and problem["message"].startswith("unknown"):
+            error.hint = f"{name!r} is for {', '.join(takers)}; {error.hint}"
+    return error
 
 
 def _answered(tool: Tool, call: Call) -> types.CallToolResult:

@@ -159,6 +159,10 @@ class Tool:
         hints = self.definition.annotations
         return hints is None or not hints.read_only_hint
 
+    def takes(self, parameter: str) -> bool:
+        """Say whether it has a parameter of that name."""
+        return parameter in self.definition.input_schema["properties"] or parameter in self.also
+
 
 class _Common(Input):
     """What every tool takes where the server answers with text."""

@@ -161,7 +161,7 @@ def _tool_handlers(
         except KbError as error:
             return failure(error, form)
         call = Call(kb=kb, arguments=params.arguments or {}, form=form, memory=answers.memory)
-        return await answer(ctx, threads, tool, call)
+        return await answer(ctx, threads, offering.answering, tool, call)
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
 
