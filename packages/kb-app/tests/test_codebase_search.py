@@ -553,6 +553,20 @@ def test_grouped_queries_are_answered_apart_and_share_the_list(repository: Engin
     assert all(group["ranks"] for group in few["groups"])
 
 
+def test_the_last_of_grouped_queries_is_answered_too(tmp_path: Path) -> None:
+    """Of parts that are rounded up nothing was left for it."""
+    world, folders = SearchWorld(tmp_path), ("a", "b", "c")
+    world.put(*(document(world, f"{at}/{n}.py", f"token_{n}") for at in folders for n in range(3)))
+    queries = [{"query": "token", "path": path} for path in folders]
+
+    engine = world.engine(model_key=None)
+    for most in range(1, 10):
+        response = search(engine, queries=queries, group=True, maxResults=most)
+        sizes = [len(group["ranks"]) for group in response["groups"]]
+        assert max(sizes) - min(sizes) <= 1
+        assert sum(sizes) == len(response["hits"]) == max(most, 3)
+
+
 NASTY = [
     "(" * 300,
     "\0",

@@ -308,8 +308,9 @@ def codebase_search(
     most = max(request.max_results, len(answered)) if request.group else request.max_results
     shown = _Shown(pool, most)
     if request.group:
-        for at in answered:
-            shown.group(at, -(-most // len(answered)))
+        for done, at in enumerate(answered):
+            # Of what is left: where parts are rounded up, the last would have nothing.
+            shown.group(at, -(-(most - len(shown.merged)) // (len(answered) - done)))
     else:
         shown.all()
     hits = pool.hits(shown.merged, _WHOLE_CHUNK)
