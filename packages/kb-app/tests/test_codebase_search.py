@@ -377,7 +377,13 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 def document(world: SearchWorld, path: str, text: str = "token") -> DocumentRecord:
-    languages = {"py": "python", "ts": "typescript", "toml": "toml", "json": "json"}
+    languages = {
+        "py": "python",
+        "pyi": "python",
+        "ts": "typescript",
+        "toml": "toml",
+        "json": "json",
+    }
     lang = languages.get(path.rpartition(".")[2])
     kind = {"media": "code", "code_lang": lang, "lang": None} if lang else {}
     return world.corpus.document(path, text, **kind)
@@ -532,6 +538,18 @@ def test_the_filter_of_a_role_passes_the_files_that_have_it(tmp_path: Path) -> N
         passing = {doc["path"] for doc in snapshot.docs(role_filter([role]))}
         assert passing == {chunk["path"] for chunk in chunks if role_of(chunk) is role}, role
     assert snapshot.count_docs(role_filter([])) == len(chunks) == len(REPOSITORY) + len(odd)
+
+
+@pytest.mark.parametrize("ending", ["d.ts", "pyi"])
+def test_what_is_done_comes_before_what_declares_it(tmp_path: Path, ending: str) -> None:
+    world = SearchWorld(tmp_path)
+    declared = "token limit of the parser"
+    done = f"{declared}, and more of what is done there by it"
+    world.put(document(world, f"a.{ending}", declared), document(world, "b.ts", done))
+
+    found = search(world.engine(model_key=None), query=declared)
+
+    assert [hit["doc_path"] for hit in found["hits"]] == ["b.ts", f"a.{ending}"]
 
 
 def test_grouped_queries_are_answered_apart_and_share_the_list(repository: Engine) -> None:

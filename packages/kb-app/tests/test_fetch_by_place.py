@@ -336,8 +336,10 @@ HEADED = "# The way\n\nIn.\n\n## To *go* there\n\nOn.\n\n# Back\n\nOff.\n\n## Re
 )
 def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) -> None:
     code = document("a.py", CODE, media="code", blocks=PARTS)
-    test = document("tests/test_a.py", CODE, media="code", blocks=PARTS)
-    with kb_of(code, test, document("a.md", HEADED, blocks=_headings(HEADED))) as kb:
+    late = [
+        document(path, CODE, media="code", blocks=PARTS) for path in ("tests/test_a.py", "a.pyi")
+    ]
+    with kb_of(code, *late, document("a.md", HEADED, blocks=_headings(HEADED))) as kb:
         found = kb.fetch(place)
         (several,) = kb.fetch_many([place])["results"]
 

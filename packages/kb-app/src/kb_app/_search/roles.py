@@ -57,6 +57,8 @@ _RECORDS = lazy_pattern(
     r"(?:\.\w+)?"
 )
 
+_DECLARATIONS = (".d.ts", ".d.mts", ".d.cts", ".pyi")
+"""What names of files end with that only declare what others define."""
 _OF_OTHERS = lazy_pattern(
     r"(?i)(?:^|/)(?:_?vendor(?:ed)?|third[-_]?party|3rd[-_]?party|node_modules|bower_components)/"
 )
@@ -91,9 +93,11 @@ def role_of(found: StoredChunk | StoredDoc) -> FileRole:
 def is_late(doc: StoredDoc) -> bool:
     """Say whether a file comes after all that does something, where names are looked for.
 
-    What was changed once is of the past: a changelog holds every name.
+    What was changed once is of the past: a changelog holds every name. Declarations say again
+    what is called how.
     """
-    return role_of(doc) in {FileRole.TESTS, FileRole.CONFIG} or _is_record(doc)
+    is_aside = role_of(doc) in {FileRole.TESTS, FileRole.CONFIG}
+    return is_aside or _is_record(doc) or doc["path"].endswith(_DECLARATIONS)
 
 
 def role_filter(roles: Collection[FileRole]) -> Filter:
@@ -116,6 +120,8 @@ find as much, and sentences of the documentation that are asked for by *where is
 page at .75, .79 and .82, and at .91 without."""
 _FOREIGN = 0.7
 """Of code of others that a repository carries along: it is asked of what is its own."""
+_DECLARED = 0.7
+"""Of types of what another file does: who reads them has not seen it."""
 _RECORD, _HEAD, _DEFINITION = 0.6, 0.5, 1.2
 """Of a page that tells what changed; of a head of a file; of what is defined under a name
 that the question has."""
@@ -313,6 +319,8 @@ def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = 
     weight = 1.0 if role in wish.roles else weights[role]
     if role is FileRole.DOCS and _is_record(chunk):
         weight = 1.0 if wish.is_of_record else _RECORD
+    if role is FileRole.CODE and chunk["path"].endswith(_DECLARATIONS):
+        weight *= _DECLARED
     if role is FileRole.CODE and _is_head(chunk):
         weight *= _HEAD
     elif role is FileRole.CODE and _OF_OTHERS.search(chunk["path"]):
