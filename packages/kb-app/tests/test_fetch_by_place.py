@@ -296,6 +296,14 @@ def test_an_outline_of_lines_has_what_begins_or_ends_in_them(place: Place) -> No
     assert [one["name"] for one in found["entries"]] == ["A", "f"]
 
 
+def test_a_name_with_dots_is_whole_within_what_it_stands_in() -> None:
+    within = _unit("    def f", "return 1", "A.[Symbol.iterator]", 2)
+    with kb_of(document("a.py", CODE, media="code", blocks=(PARTS[0], within, PARTS[2]))) as kb:
+        found = kb.outline("a.py")
+
+    assert [one["name"] for one in found["entries"]] == ["A", "[Symbol.iterator]", "g"]
+
+
 def _headings(text: str) -> tuple[dict[str, Any], ...]:
     found, at = [], 0
     for line in text.splitlines(keepends=True):

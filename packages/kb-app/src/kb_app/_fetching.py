@@ -520,11 +520,14 @@ def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_En
     places = [] if by_lines else _places(snapshot, doc)
     starts = [place for place, _ in places]
     lines = LineIndex(text)
+    around: dict[int, str] = {}
     for head, after in zip(heads, _closing(heads), strict=True):
         start, end = head["start"], max(head["end"], heads[after - 1]["end"])
         if head["kind"] == "heading":
             end = heads[after]["start"] if after < len(heads) else len(text)
-        name = " ".join(_name(head).split())
+        around = {level: symbol for level, symbol in around.items() if level < _level(head)}
+        name = " ".join(_name(head, next(reversed(around.values()), "")).split())
+        around[_level(head)] = head.get("symbol") or ""
         if not name:
             continue
         fields: types.OutlineEntries = {"level": _level(head), "name": name}
@@ -570,9 +573,11 @@ def _level(head: Mapping[str, Any]) -> int:
     return int(head.get("level") or 1)
 
 
-def _name(head: Mapping[str, Any]) -> str:
+def _name(head: Mapping[str, Any], around: str) -> str:
+    """Return what a heading or a symbol is called *around* which another one stands, or none."""
     if symbol := head.get("symbol"):
-        return str(symbol.rpartition(".")[2] if _level(head) > 1 else symbol)
+        own = symbol.removeprefix(f"{around}.")  # it may have dots itself: [Symbol.iterator]
+        return str(own if own != symbol or _level(head) == 1 else symbol.rpartition(".")[2])
     return str((head.get("heading_path") or ("",))[-1])
 
 
