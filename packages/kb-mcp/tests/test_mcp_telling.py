@@ -405,6 +405,28 @@ async def test_of_a_long_line_there_is_what_stands_around_the_match(many: int, m
         assert most - 40 < len(line) <= most + 2
 
 
+@pytest.mark.parametrize(
+    ("said", "is_first"),
+    [
+        ("this[kDepth] = otterDepth != null ? otterDepth : 300e3", True),
+        ("dive(otterDepth=30)", True),
+        ("if otterDepth == 30:", False),
+        ("at = dive(otterDepth, 0)", False),
+    ],
+)
+async def test_of_many_lines_one_that_gives_a_number_is_told_before_others(
+    said: str, *, is_first: bool
+) -> None:
+    """It may be the default that was looked for, below twenty checks of it."""
+    checks = "".join(f"check{'ing' * (n + 1)}(otterDepth)\n" for n in range(30))
+    kb = knowledge_base(document("a.js", f"{checks}{said}\n", media="code"))
+
+    shown = await told(kb, "grep", {"pattern": "otterDepth", "max_tokens": 200})
+
+    assert "checking(otterDepth)" in shown
+    assert (said in shown) is is_first
+
+
 async def test_places_that_are_fetched_at_once_are_whole_or_named() -> None:
     text = "".join(f"step({n})  # and so on, as far as it goes\n" for n in range(900))
     kb = knowledge_base(document("a.py", text), document("b.py", text))

@@ -46,6 +46,8 @@ _NAMING = re.compile(
 """A line of code that imports or lists names, or has one of a list by itself."""
 _GIVES = re.compile(r"\s*([\w.]+)\s*(?::[^=\n]*)?=(?!=)")
 """A line that gives a name a value."""
+_NUMBER = re.compile(r"[^=!<>]=(?![=>])[^\"'(\[{]*\b\d")
+"""A line that gives something a number, perhaps unless another one is given."""
 _DEFINES = re.compile(
     r"\s*(?:\w+\s+){0,4}"
     r"(?:function\*?|def|class|fn|func|sub|interface|type|struct|enum|trait)\s+([\w.]+)"
@@ -208,8 +210,8 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     A pattern such as ``a|b|c`` asks for several things, of which one may be everywhere. So each
     alternative has its first line of a file before another has its second, what is rare before
     what is not, and lines that define go before all; of lines of the same, those that match
-    another, too, or give a value to what matches are the first. Nothing is chosen where lines
-    stand around others.
+    another, too, give a value to what matches, or a number to something, are the first. Nothing
+    is chosen where lines stand around others.
     """
     lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
     if not all(line["is_match"] for _, line in lines):
@@ -245,8 +247,9 @@ def _gives(line: _Json, form: re.Pattern[str] = _GIVES) -> bool:
     return bool(start <= left < right <= end)
 
 
-def _tells_least(line: _Json) -> tuple[int, bool]:
-    return -len(line.get("alternatives", ())), not _gives(line)
+def _tells_least(line: _Json) -> tuple[int, bool, bool]:
+    number = _NUMBER.search(line["text"])
+    return -len(line.get("alternatives", ())), not _gives(line), number is None
 
 
 def _sought(line: _Json) -> Sequence[str | int]:
