@@ -21,7 +21,7 @@ from kb_mcp.text.hits import codebase_text
 
 __all__ = ["CODEBASE_SEARCH"]
 
-_USUAL, _EACH, _MOST = 20, 3, 100
+_USUAL, _EACH, _MOST = 20, 5, 100
 """Results of a code search that says no number, for each query that is apart, and at most."""
 _TEXT, _OBJECT = {"type": "string"}, {"type": "object"}
 _INPUT = {
