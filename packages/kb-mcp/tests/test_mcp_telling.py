@@ -300,6 +300,16 @@ async def test_a_line_of_tags_alone_tells_nothing() -> None:
     assert "Otters dig <b>dens</b> there." in shown
 
 
+async def test_a_line_of_a_man_page_that_only_sets_it_out_tells_nothing() -> None:
+    told_of = "\n".join(f".TP\n.RS 4\n\\-\\-otter{n}\nOtters dig den {n}.\n.PP" for n in range(60))
+    kb = knowledge_base(document("otter.1", f".TH OTTER 1\n{told_of}\n", media="text"))
+
+    shown = await told(kb, "search", {"query": "otters dig dens", "mode": "lexical"})
+
+    assert "Otters dig den 4." in shown
+    assert not re.search(r"^\d+ \.(TP|RS 4|PP)$", shown, re.MULTILINE)
+
+
 async def test_what_is_named_in_a_line_of_its_own_is_not_named_again() -> None:
     swims = "Otters swim on past the old weir at dusk, and nobody minds them. " * 12
     kb = knowledge_base(*(document(f"n/{n}.md", f"Otters of sea {n}. {swims}\n") for n in range(9)))

@@ -49,8 +49,8 @@ _TERSE = 0.3
 """How much a line loses by its length: with 1, what counts were the worth of a character."""
 _COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
 _WORDS = re.compile(r"[^\W_]")
-_TAG = re.compile(r"<[^<>\n]+>")
-"""What says nothing in prose, as an anchor with the name of the heading below it."""
+_TAG = re.compile(r"<[^<>\n]+>|^\.[A-Za-z]{2}(?: [\d.]+)?\s*$")
+"""What says nothing in prose, as an anchor with the name of the heading below it, and `.TP`."""
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
 """How much of what a sentence is worth those after and before it are."""
