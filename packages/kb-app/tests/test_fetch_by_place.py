@@ -272,8 +272,52 @@ def test_an_outline_names_constants_at_the_margin_once() -> None:
         ("MOST", "constant", 3, 3),
         ("NAMES", "constant", 4, 6),
         ("A", "class", 9, 13),
+        ("f", "function", 12, 13),
         ("LAST", "constant", 18, 18),
     ]
+
+
+NESTED = """\
+@wraps
+def serve(app):
+    async def dig(n):
+        def deeper():
+            pass
+        return n
+    function swim () {
+      return 1
+    }
+    def __repr__():
+        pass
+
+
+class Otter:
+    @property
+    def den(self):
+        return 1
+"""
+
+
+def test_an_outline_names_functions_within_functions() -> None:
+    units = (
+        _unit("@wraps", "def __repr__():\n        pass", "serve", 1, code=NESTED),
+        _unit("class Otter:", "return 1\n", "Otter", 1, "class", NESTED),
+        _unit("    @property", "(self):\n        return 1", "Otter.den", 2, code=NESTED),
+    )
+    with kb_of(document("a.py", NESTED, media="code", blocks=units)) as kb:
+        entries = kb.outline("a.py")["entries"]
+        fetched = kb.fetch("a.py#dig")
+
+    told = [(one["level"], one["name"], one["line_start"], one["line_end"]) for one in entries]
+    assert told == [
+        (1, "serve", 1, 11),
+        (2, "dig", 3, 6),
+        (3, "deeper", 4, 5),
+        (2, "swim", 7, 9),
+        (1, "Otter", 14, 17),
+        (2, "den", 15, 17),
+    ]
+    assert (fetched["line_start"], fetched["line_end"]) == (3, 6)
 
 
 def test_constants_of_one_line_leave_an_outline_before_methods_do() -> None:

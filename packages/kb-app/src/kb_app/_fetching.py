@@ -26,7 +26,7 @@ from kb_app import _reading
 from kb_app._citing.resolving import cite
 from kb_app._media import has_lines, medium_of
 from kb_app._search.filtering import nearest_of
-from kb_app._search.grep import grep, name_given
+from kb_app._search.grep import function_begun, grep, name_given
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
 from kb_app._search.roles import is_late
@@ -442,7 +442,7 @@ def outline(
     text = snapshot.doc_text(doc["doc_id"]) or ""
     entries = [*_entries(snapshot, doc, text)]
     if has_lines(doc):
-        entries += _constants(doc, text, entries)
+        entries += _beside(doc, text, entries)
         entries = sorted((one for one in entries if one.is_in(lines)), key=_Entry.first_line)
     kept = _fitting(entries, max(_LEAST_OUTLINE, len(text) // _OUTLINE_SHARE))
     return wire.outline(
@@ -489,26 +489,39 @@ class _Entry:
         return lines is None or any(line in lines for line in ends)
 
 
-def _constants(doc: StoredDoc, text: str, entries: Sequence[_Entry]) -> Iterator[_Entry]:
-    """Yield what a file of code gives a name as a value at the margin, each name once.
+def _beside(doc: StoredDoc, text: str, entries: Sequence[_Entry]) -> Iterator[_Entry]:
+    """Yield what code names beside its units: constants at the margin, functions within others.
 
-    What takes one line is left out first where there is no room for all.
+    A constant is named once. Functions, and what takes one line, are left out first where there
+    is no room for all.
     """
     if doc["media"] != Media.CODE.value:
         return
-    lines = text.split("\n")
-    known, last = set(), 0
-    ends = {one.fields["line_start"]: one.fields["line_end"] for one in entries}
+    lines, known = text.split("\n"), set()
+    around: list[_Entry] = []
+    units = [*reversed(entries)]
     for number, line in enumerate(lines, start=1):
-        last = max(last, ends.get(number, 0))
-        name = name_given(line) if number > last and not _FROM_ELSEWHERE.search(line) else None
-        if name is None or name in known or name.startswith("__"):
+        around = [one for one in around if one.fields["line_end"] >= number]
+        is_unit = False
+        while units and units[-1].first_line() <= number:
+            around.append(units.pop())
+            is_unit = True
+        kind, level, name = "constant", 1, None
+        if around and not is_unit:
+            kind, level, name = "function", 1 + around[-1].fields["level"], function_begun(line)
+        elif not around and not _FROM_ELSEWHERE.search(line):
+            name = name_given(line)
+        is_own = bool(around) and around[-1].fields["name"] == name  # below its decorators
+        if name is None or is_own or name in known or name.startswith("__"):
             continue
-        known.add(name)
         last = _end_of(lines, number)
-        fields: types.OutlineEntries = {"level": 1, "name": name, "kind": "constant"}
+        fields: types.OutlineEntries = {"level": level, "name": name, "kind": kind}
         fields["line_start"], fields["line_end"] = number, last
-        yield _Entry(1 if last > number else _LAST, last - number, fields, name)
+        is_large = kind == "constant" and last > number
+        around.append(_Entry(level if is_large else _LAST, last - number, fields, name))
+        if kind == "constant":
+            known.add(name)
+        yield around[-1]
 
 
 def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_Entry]:

@@ -34,7 +34,7 @@ from kb_search.patterns import Form, Pattern, compile_pattern
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["grep", "name_given"]
+__all__ = ["function_begun", "grep", "name_given"]
 
 SECONDS = 10.0
 """What one call may take."""
@@ -366,6 +366,12 @@ def name_given(line: str) -> str | None:
         return None
     given = _GIVEN.match(line[:_LONGEST_LINE].encode())
     return given[given.lastgroup].decode() if given and given.lastgroup else None
+
+
+def function_begun(line: str) -> str | None:
+    """Return what a function is called that a line set in begins, if it does."""
+    begun = _WITHIN.match(line[:_LONGEST_LINE].encode()) if line[:1].isspace() else None
+    return begun[1].decode() if begun else None
 
 
 def _shares(counts: Sequence[int], budget: int) -> list[int]:
