@@ -399,6 +399,12 @@ def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) 
     assert several["result"] == found
 
 
+def test_a_name_that_a_file_of_mocks_and_one_of_types_define_is_of_the_first() -> None:
+    paths = ("types/mocks.d.ts", "lib/mock/mocks.js")
+    with kb_of(*(document(at, CODE, media="code", blocks=PARTS) for at in paths)) as kb:
+        assert kb.fetch("g")["doc_path"] == "lib/mock/mocks.js"
+
+
 @pytest.mark.parametrize("name", ["Notice", "4.2 notice", "of goods", "(a) Of goods"])
 def test_a_heading_is_fetched_without_its_number_too(name: str) -> None:
     text = "# 4.2 Notice\n\n# (a) Of goods\n\n# Noticed\n"

@@ -29,7 +29,7 @@ from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import function_begun, grep, name_given
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
-from kb_app._search.roles import is_late
+from kb_app._search.roles import declares, is_late
 from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import UnknownFragment, citation_of
@@ -231,20 +231,21 @@ def _lines_of(doc: StoredDoc, part: types.OutlineEntries) -> str:
 def _definitions(
     snapshot: IndexSnapshot, name: str, source: str | None, fresh: Freshness
 ) -> list[tuple[str, str]]:
-    """Return where code defines *name*; what only tests and settings define, there.
+    """Return where code defines *name*; what only tests, settings or declarations do, there.
 
     What is defined within another of these is part of that: a constructor has its class's name.
     """
     filters = SearchFilters(media=(Media.CODE.value,), source=(source,) if source else ())
     last = name.rpartition(".")[2]
     query = GrepQuery(pattern=last, fixed=True, word=True, case="exact", filters=filters)
-    found: dict[bool, list[tuple[str, str, str]]] = {False: [], True: []}
+    found: dict[tuple[bool, bool], list[tuple[str, str, str]]] = {}
     for file in grep(snapshot, query, fresh)["files"]:
         if any(line.get("is_definition") for line in file["lines"]):
             (doc,) = snapshot.find_docs(file["doc_id"], 1)
             places = _defined_in(snapshot, doc, file, name)
-            found[is_late(doc)] += ((*place, doc["source_id"]) for place in places)
-    all_ = found[False] or found[True]
+            if here := [(*place, doc["source_id"]) for place in places]:
+                found.setdefault((is_late(doc), declares(doc)), []).extend(here)
+    all_ = found[min(found)] if found else []
     around = tuple({f"{symbol}." for symbol, _, _ in all_ if symbol})
     return [(at, source_id) for symbol, at, source_id in all_ if not symbol.startswith(around)]
 

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from kb_app._search.ranking import Row
     from kb_core.ports import StoredChunk, StoredDoc
 
-__all__ = ["DEPTH", "in_their_places", "is_late", "role_filter", "role_of", "weight_of", "wish_of"]
+__all__ = [
+    "DEPTH",
+    "declares",
+    "in_their_places",
+    "is_late",
+    "role_filter",
+    "role_of",
+    "weight_of",
+    "wish_of",
+]
 
 
 _FOLDERS = (
@@ -90,6 +99,11 @@ def role_of(found: StoredChunk | StoredDoc) -> FileRole:
     return FileRole.CONFIG if found["code_lang"] in _CONFIG else FileRole.CODE
 
 
+def declares(found: StoredChunk | StoredDoc) -> bool:
+    """Say whether a file only says what another one defines, as ``*.d.ts`` does."""
+    return found["path"].endswith(_DECLARATIONS)
+
+
 def is_late(doc: StoredDoc) -> bool:
     """Say whether a file comes after all that does something, where names are looked for.
 
@@ -97,7 +111,7 @@ def is_late(doc: StoredDoc) -> bool:
     what is called how.
     """
     is_aside = role_of(doc) in {FileRole.TESTS, FileRole.CONFIG}
-    return is_aside or _is_record(doc) or doc["path"].endswith(_DECLARATIONS)
+    return is_aside or _is_record(doc) or declares(doc)
 
 
 def role_filter(roles: Collection[FileRole]) -> Filter:
@@ -319,7 +333,7 @@ def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = 
     weight = 1.0 if role in wish.roles else weights[role]
     if role is FileRole.DOCS and _is_record(chunk):
         weight = 1.0 if wish.is_of_record else _RECORD
-    if role is FileRole.CODE and chunk["path"].endswith(_DECLARATIONS):
+    if role is FileRole.CODE and declares(chunk):
         weight *= _DECLARED
     if role is FileRole.CODE and _is_head(chunk):
         weight *= _HEAD
