@@ -405,6 +405,52 @@ def test_a_name_that_a_file_of_mocks_and_one_of_types_define_is_of_the_first() -
         assert kb.fetch("g")["doc_path"] == "lib/mock/mocks.js"
 
 
+OVERLOADED = """\
+interface $Otter {}
+const $Otter = class {
+  get den() { return 1 }
+
+  set den(at) { this.at = at }
+
+  dig() {}
+
+  get den() { return 2 }
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "lines"),
+    [
+        ("$Otter", (1, 10)),
+        ("a.ts#$Otter", (1, 10)),
+        ("a.ts#otter", (1, 10)),
+        ("a.ts#den", "they begin at 3, 9"),
+        ("$Otter.den", "a.ts:3-5, a.ts:9-9"),
+    ],
+)
+def test_what_is_called_the_same_side_by_side_is_one(
+    place: str, lines: tuple[int, int] | str
+) -> None:
+    """Overloads, a type and its value, a getter and its setter."""
+    blocks = (
+        _unit("interface", "{}", "$Otter", 1, code=OVERLOADED),
+        _unit("const", "};", "$Otter", 1, code=OVERLOADED),
+        _unit("  get den() { return 1", "return 1 }", "$Otter.den", 2, code=OVERLOADED),
+        _unit("  set den", "at }", "$Otter.den", 2, code=OVERLOADED),
+        _unit("  dig", "dig() {}", "$Otter.dig", 2, code=OVERLOADED),
+        _unit("  get den() { return 2", "return 2 }", "$Otter.den", 2, code=OVERLOADED),
+    )
+    with kb_of(document("a.ts", OVERLOADED, media="code", blocks=blocks)) as kb:
+        if isinstance(lines, tuple):
+            found = kb.fetch(place)
+            assert (found["line_start"], found["line_end"]) == lines
+        else:
+            with pytest.raises(InvalidInput) as caught:
+                kb.fetch(place)
+            assert lines in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("name", ["Notice", "4.2 notice", "of goods", "(a) Of goods"])
 def test_a_heading_is_fetched_without_its_number_too(name: str) -> None:
     text = "# 4.2 Notice\n\n# (a) Of goods\n\n# Noticed\n"

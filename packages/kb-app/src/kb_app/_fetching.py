@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.search import CHARS_PER_TOKEN, GrepQuery, SearchFilters
 from kb_core.text import LineIndex, indent_of
-from kb_core.values import dataclass
+from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -55,12 +55,14 @@ _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", re.IGNORECASE)
 """What a heading may be counted as."""
 _BRACKETS = re.compile(r"(?<=\S) +\([^()]*\)\Z")
-_NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*")
+_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
 _FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
 """A line that gives a name what another file defines."""
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
 _OPENS = ("{", "(", "[", ":")
 _LISTED = 6
+_BESIDE = 2
+"""Lines between the end of a unit and the beginning of one that stands next to it, at most."""
 _END = 10**9 - 1
 """Beyond the last line of anything."""
 
@@ -255,7 +257,7 @@ def _defined_in(
 ) -> list[tuple[str, str]]:
     """Return the symbols and places of what defines *name* in a file."""
     entries = _entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or "")
-    wanted = [entry for entry in entries if f".{entry.symbol}".endswith(f".{name}")]
+    wanted = _joined(entry for entry in entries if f".{entry.symbol}".endswith(f".{name}"))
     if wanted or "." in name:
         return [
             (entry.symbol or "", _lines_of(doc, entry.fields))
@@ -320,6 +322,7 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
         called = called or [
             entry for entry in entries if _slug(beside.sub("", entry.fields["name"])) == wanted
         ]
+    called = _joined(called)
     if len(called) == 1:
         return called[0].fields
     if called:
@@ -337,6 +340,25 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
         hint=hint,
         details={"field": "path", "value": f"{doc['path']}#{name}"},
     )
+
+
+def _joined(entries: Iterable[_Entry]) -> list[_Entry]:
+    """Return entries, those of one symbol that stand next to each other as one.
+
+    Such are overloads, clauses, a getter and its setter, a type and the value of its name.
+    """
+    joined: list[_Entry] = []
+    for entry in entries:
+        before = joined[-1] if joined else None
+        is_same = before is not None and entry.symbol and entry.symbol == before.symbol
+        if before and is_same and "line_start" in entry.fields:
+            last = before.fields["line_end"]
+            if entry.first_line() <= last + _BESIDE:
+                last = max(last, entry.fields["line_end"])
+                joined[-1] = replace(before, fields={**before.fields, "line_end": last})
+                continue
+        joined.append(entry)
+    return joined
 
 
 def _slug(name: str) -> str:
