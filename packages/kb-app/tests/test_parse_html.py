@@ -57,8 +57,38 @@ def test_a_cell_stands_in_its_column_whatever_is_empty_or_wide_or_tall_beside_it
 
     assert rows.text.split("\n") == [
         *("Name\tBorn\tDied\tPlace", "Tim\t1955\t\tBoston", "\t1900", "Both\t1\t2\t3"),
-        *("\t4\t5 and 6", "three\t\t\tx", "all\ty"),
+        *("Both\t4\t5 and 6", "three\t\t\tx", "all\ty"),
     ]
+
+
+def test_what_reaches_over_several_rows_of_a_table_is_said_in_each() -> None:
+    rows = parse(
+        "<table><tr><th rowspan=2>The\n <a href='/p'>port</a><th colspan=2>Ships<th rowspan=2>Open"
+        "<tr><th>in<th>out"
+        "<tr><td rowspan=3>Old <b>harbour</b>\n wall<td>1<td>2<td rowspan=2>all day"
+        "<tr><td>3<td>"
+        "\n<tr><td>5<td>6<td>never"
+        "<tr><td>New<td>7<td>8<td>at night<tr></table><p>Then."
+    )
+
+    assert rows.text.split("\n") == [
+        "The port\tShips\t\tOpen",
+        "The port\tin\tout\tOpen",
+        "Old harbour wall\t1\t2\tall day",
+        "Old harbour wall\t3\t\tall day",
+        "Old harbour wall\t5\t6\tnever",
+        "New\t7\t8\tat night",
+        "",
+        "Then.",
+    ]
+    assert [link.text for link in rows.links] == ["port"]
+
+
+def test_cells_said_again_are_no_way_to_fill_a_disk() -> None:
+    tall = "".join(f"<td rowspan=9999>{'x' * 90}" for _ in range(50))
+    page = f"<table><tr>{tall}<td>y{'<tr><td>z' * 3_000}</table>"
+
+    assert len(parse(page).text) < 3 * len(page)
 
 
 def test_items_of_a_list_that_counts_have_their_numbers() -> None:

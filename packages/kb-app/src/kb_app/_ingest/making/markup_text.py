@@ -227,10 +227,16 @@ class _Columns:
         self._next = 0
         self._taller: dict[int, int] = {}
         """Columns that are filled from above, and for how many rows, this one among them."""
+        self._said: dict[int, str] = {}
+        """What the cells say that reach over several rows, by their first column."""
+        self._above: dict[int, str] = {}
+        """What fills columns of the row from above, as far as nobody has asked for it."""
 
     def begin_row(self) -> None:
         self._next = 0
         self._taller = {at: rows - 1 for at, rows in self._taller.items() if rows > 1}
+        self._said = {at: said for at, said in self._said.items() if at in self._taller}
+        self._above = dict(self._said)
 
     def place(self, cell: Element) -> int:
         """Return the column of the next cell of the row."""
@@ -241,7 +247,21 @@ class _Columns:
             self._next = min(column + _span(cell, "colspan"), _MOST_COLUMNS)
             if (rows := _span(cell, "rowspan")) > 1:
                 self._taller |= dict.fromkeys(range(column, self._next), rows)
+                self._said[column] = ""
         return column
+
+    def say(self, column: int, text: str) -> None:
+        """Take in what a cell says, if it reaches over several rows."""
+        if column in self._said and column not in self._above:
+            self._said[column] += text
+
+    def above(self, before: int = _MOST_COLUMNS) -> list[tuple[int, str]]:
+        """Return what fills columns of the row from above, once, with the columns."""
+        if not self._above:
+            return []
+        found = [(at, said) for at, said in sorted(self._above.items()) if at < before and said]
+        self._above = {at: said for at, said in self._above.items() if at >= before}
+        return found
 
 
 def _span(cell: Element, name: str) -> int:
@@ -261,8 +281,12 @@ class _Writer:
         """What is open: number, kind and level."""
         self._tables: list[int] = []
         self._columns = _Columns()
-        self._column = self._written = 0
-        """Of a row: in which column what comes stands, and what is written."""
+        self._place = self._column = self._written = 0
+        """Of a row: in which column what comes stands, as the page and as the grid counts, and
+        what is written."""
+        self._spare = sum(len(run.text) for run in page.runs)
+        """How much more may be said again: cells of many rows are small, and not a way to fill
+        a disk."""
         self._pre = 0
         self._owed = ""
         self._prefix = ""
@@ -297,12 +321,12 @@ class _Writer:
             self._tables.append(element.number if element.number in self._grids else 0)
             self._columns = _Columns()
         if tag in _CELLS and self._in_grid:
-            column = self._columns.place(element)
-            self._column = self._grids[self._tables[-1]].get(column, self._written)
+            self._place = self._columns.place(element)
+            self._column = self._grids[self._tables[-1]].get(self._place, self._written)
             return
         if tag in _ROWS:
             self._columns.begin_row()
-            self._column = self._written = 0
+            self._place = self._column = self._written = 0
         if self._in_grid and tag not in _ROWS and not self._pre:
             self._owed = self._owed or " "
             return
@@ -331,6 +355,8 @@ class _Writer:
         if tag == "pre" and self._pre:
             self._pre -= not self._in_grid
         is_in_grid = self._in_grid
+        if tag in _ROWS and is_in_grid and self._line is not None:
+            self._say_again(_MOST_COLUMNS, self._line.places[-1][1])
         if tag == "table" and self._tables:
             self._tables.pop()
         if tag not in BLOCKS:
@@ -396,7 +422,24 @@ class _Writer:
             return element.number, "heading", int(tag[1])
         return element.number, _KINDS.get(tag, "paragraph" if kind == "heading" else kind), 0
 
+    def _say_again(self, before: int, source_line: int) -> None:
+        """Write what fills columns of a row *before* another one from above."""
+        own, owed = self._column, self._owed
+        for at, said in self._columns.above(before):
+            if len(said) <= self._spare:
+                self._spare -= len(said)
+                self._column = self._grids[self._tables[-1]].get(at, self._written)
+                self._put(said, source_line)
+        self._column, self._owed = own, owed
+
     def _add(self, text: str, source_line: int) -> None:
+        if self._in_grid:
+            self._say_again(self._place, source_line)
+            is_within = self._line is not None and self._column <= self._written
+            self._columns.say(self._place, f" {text}" if is_within and self._owed else text)
+        self._put(text, source_line)
+
+    def _put(self, text: str, source_line: int) -> None:
         if self._line is None:
             self._line = _Line(*self._blocks[-1], self.gap)
             text, self._owed = self._prefix + text, ""

@@ -34,7 +34,7 @@ from kb_core.text import nfc
 
 __all__ = ["BookParser"]
 
-_PARSER = "book-4"
+_PARSER = "book-5"
 _OTHER = "no EPUB or FictionBook; of other kinds of books, save one as such"
 _CONTAINER, _LOCKS = "META-INF/container.xml", "META-INF/encryption.xml"
 _OF_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")

@@ -35,7 +35,7 @@ from kb_core.values import replace
 
 __all__ = ["HtmlParser"]
 
-_PARSER = "html-7"
+_PARSER = "html-8"
 _HEAD = 4_096
 _CHARSET = re.compile(rb"<meta\b[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _MAILED = (".mht", ".mhtml")

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MailParser"]
 
-_PARSER = "mail-6"
+_PARSER = "mail-7"
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
 _KEPT = ("From", "To", "Cc", "reply-to", "message-id", "in-reply-to", "list-id")
 _LONGEST_HEADER = 2_000
