@@ -10,35 +10,32 @@ alone what code defines by it, if that is one thing::
     {"citation": "notes/a.md#L12-L34"}
     {"chunk": "5669ef18", "context": 1}
 
-What has lines is a span, neighbours included, so it is one text that stands in the file. The
-outline of a document says where its headings or symbols are, in a small part of its length.
+What has lines is a span, neighbours included, so it is one text that stands in the file.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kb_app import _reading
 from kb_app._citing.resolving import cite
-from kb_app._media import has_lines, medium_of
+from kb_app._media import medium_of
+from kb_app._outlines import comes_from_elsewhere, end_of, entries_of, joined, outline_of
 from kb_app._search.filtering import nearest_of
-from kb_app._search.grep import function_begun, grep, name_given
+from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
 from kb_app._search.roles import declares, is_late
 from kb_app.shown import as_given
 from kb_core import wire
-from kb_core.citations import UnknownFragment, citation_of
+from kb_core.citations import UnknownFragment
 from kb_core.errors import DocNotFound, InvalidInput, KbError
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.search import CHARS_PER_TOKEN, GrepQuery, SearchFilters
-from kb_core.text import LineIndex, indent_of
-from kb_core.values import dataclass, replace
+from kb_core.values import dataclass
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -56,25 +53,12 @@ _NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", r
 """What a heading may be counted as."""
 _BRACKETS = re.compile(r"(?<=\S) +\([^()]*\)\Z")
 _NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
-_FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
-"""A line that gives a name what another file defines."""
-_CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
-_OPENS = ("{", "(", "[", ":")
 _LISTED = 6
-_BESIDE = 2
-"""Lines between the end of a unit and the beginning of one that stands next to it, at most."""
 _END = 10**9 - 1
 """Beyond the last line of anything."""
 
 _MUCH_LONGER = 2
 """Times the length of a chunk from which on the lines around it are not what was asked for."""
-_OUTLINE_SHARE = 20
-_LEAST_OUTLINE = 1_000
-"""Characters that an outline may have, however short its document."""
-_ENTRY_COST = 12
-"""What a line of an outline has beside its name: the lines it stands for."""
-_LAST = 99
-"""Deeper than anything: what has room after all else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,8 +240,8 @@ def _defined_in(
     snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFiles, name: str
 ) -> list[tuple[str, str]]:
     """Return the symbols and places of what defines *name* in a file."""
-    entries = _entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or "")
-    wanted = _joined(entry for entry in entries if f".{entry.symbol}".endswith(f".{name}"))
+    entries = entries_of(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or "")
+    wanted = joined(entry for entry in entries if f".{entry.symbol}".endswith(f".{name}"))
     if wanted or "." in name:
         return [
             (entry.symbol or "", _lines_of(doc, entry.fields))
@@ -289,23 +273,8 @@ def _begun(snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFile
     """
     lines = (snapshot.doc_text(doc["doc_id"]) or "").split("\n")
     for line in file["lines"]:
-        if line.get("is_definition") and not _FROM_ELSEWHERE.search(line["text"]):
-            yield f"{doc['path']}:{line['line']}-{_end_of(lines, line['line'])}"
-
-
-def _end_of(lines: Sequence[str], first: int) -> int:
-    """Return the last line, from 1, of what begins with line *first* and is indented below it."""
-    last, own = first, indent_of(lines[first - 1])
-    for number, line in enumerate(lines[first:], start=first + 1):
-        if not line.strip():
-            continue
-        if indent_of(line) <= own:
-            if not _CLOSES.match(line):
-                return last
-            if not line.rstrip().endswith(_OPENS):
-                return number
-        last = number
-    return last
+        if line.get("is_definition") and not comes_from_elsewhere(line["text"]):
+            yield f"{doc['path']}:{line['line']}-{end_of(lines, line['line'])}"
 
 
 def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:
@@ -314,7 +283,7 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
     A symbol may be without those that it stands in, a heading is read as links to it are, too,
     and may be without its number, or what it has in brackets at its end.
     """
-    entries = list(_entries(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or ""))
+    entries = list(entries_of(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or ""))
     wanted = _slug(name)
     called = [entry for entry in entries if entry.symbol == name]
     called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
@@ -322,7 +291,7 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
         called = called or [
             entry for entry in entries if _slug(beside.sub("", entry.fields["name"])) == wanted
         ]
-    called = _joined(called)
+    called = joined(called)
     if len(called) == 1:
         return called[0].fields
     if called:
@@ -340,25 +309,6 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
         hint=hint,
         details={"field": "path", "value": f"{doc['path']}#{name}"},
     )
-
-
-def _joined(entries: Iterable[_Entry]) -> list[_Entry]:
-    """Return entries, those of one symbol that stand next to each other as one.
-
-    Such are overloads, clauses, a getter and its setter, a type and the value of its name.
-    """
-    joined: list[_Entry] = []
-    for entry in entries:
-        before = joined[-1] if joined else None
-        is_same = before is not None and entry.symbol and entry.symbol == before.symbol
-        if before and is_same and "line_start" in entry.fields:
-            last = before.fields["line_end"]
-            if entry.first_line() <= last + _BESIDE:
-                last = max(last, entry.fields["line_end"])
-                joined[-1] = replace(before, fields={**before.fields, "line_end": last})
-                continue
-        joined.append(entry)
-    return joined
 
 
 def _slug(name: str) -> str:
@@ -462,19 +412,7 @@ def outline(
     Of lines, or of what has a name, those that begin or end there.
     """
     doc, lines = _outlined(snapshot, read_place(given), fresh)
-    text = snapshot.doc_text(doc["doc_id"]) or ""
-    entries = [*_entries(snapshot, doc, text)]
-    if has_lines(doc):
-        entries += _beside(doc, text, entries)
-        entries = sorted((one for one in entries if one.is_in(lines)), key=_Entry.first_line)
-    kept = _fitting(entries, max(_LEAST_OUTLINE, len(text) // _OUTLINE_SHARE))
-    return wire.outline(
-        doc,
-        [entry.fields for entry in kept],
-        lines=len(LineIndex(text)) if has_lines(doc) else None,
-        omitted=len(entries) - len(kept),
-        stale=fresh.is_stale(doc),
-    )
+    return outline_of(snapshot, doc, lines, stale=fresh.is_stale(doc))
 
 
 def _outlined(
@@ -489,145 +427,3 @@ def _outlined(
     if "line_start" not in found:
         return doc, None
     return doc, range(found["line_start"], found["effective_end"] + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    level: int
-    size: int
-    fields: types.OutlineEntries
-    symbol: str
-    """With those that it stands in."""
-
-    @property
-    def cost(self) -> int:
-        return _ENTRY_COST + 2 * self.fields["level"] + len(self.fields["name"])
-
-    def first_line(self) -> int:
-        return self.fields["line_start"]
-
-    def is_in(self, lines: range | None) -> bool:
-        """Say whether this begins or ends in *lines*, if there are such."""
-        ends = self.fields["line_start"], self.fields["line_end"]
-        return lines is None or any(line in lines for line in ends)
-
-
-def _beside(doc: StoredDoc, text: str, entries: Sequence[_Entry]) -> Iterator[_Entry]:
-    """Yield what code names beside its units: constants at the margin, functions within others.
-
-    A constant is named once. Functions, and what takes one line, are left out first where there
-    is no room for all.
-    """
-    if doc["media"] != Media.CODE.value:
-        return
-    lines, known = text.split("\n"), set()
-    around: list[_Entry] = []
-    units = [*reversed(entries)]
-    for number, line in enumerate(lines, start=1):
-        around = [one for one in around if one.fields["line_end"] >= number]
-        is_unit = False
-        while units and units[-1].first_line() <= number:
-            around.append(units.pop())
-            is_unit = True
-        kind, level, name = "constant", 1, None
-        if around and not is_unit:
-            kind, level, name = "function", 1 + around[-1].fields["level"], function_begun(line)
-        elif not around and not _FROM_ELSEWHERE.search(line):
-            name = name_given(line)
-        is_own = bool(around) and around[-1].fields["name"] == name  # below its decorators
-        if name is None or is_own or name in known or name.startswith("__"):
-            continue
-        last = _end_of(lines, number)
-        fields: types.OutlineEntries = {"level": level, "name": name, "kind": kind}
-        fields["line_start"], fields["line_end"] = number, last
-        is_large = kind == "constant" and last > number
-        around.append(_Entry(level if is_large else _LAST, last - number, fields, name))
-        if kind == "constant":
-            known.add(name)
-        yield around[-1]
-
-
-def _entries(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[_Entry]:
-    """Yield headings and symbols in order; each reaches as far as what is inside it."""
-    heads = [block for block in doc["blocks"] if block["kind"] == "heading" or block.get("symbol")]
-    by_lines = has_lines(doc)
-    if not heads and not by_lines:
-        yield from _entries_by_passages(snapshot, doc)
-    places = [] if by_lines else _places(snapshot, doc)
-    starts = [place for place, _ in places]
-    lines = LineIndex(text)
-    around: dict[int, str] = {}
-    for head, after in zip(heads, _closing(heads), strict=True):
-        start, end = head["start"], max(head["end"], heads[after - 1]["end"])
-        if head["kind"] == "heading":
-            end = heads[after]["start"] if after < len(heads) else len(text)
-        around = {level: symbol for level, symbol in around.items() if level < _level(head)}
-        name = " ".join(_name(head, next(reversed(around.values()), "")).split())
-        around[_level(head)] = head.get("symbol") or ""
-        if not name:
-            continue
-        fields: types.OutlineEntries = {"level": _level(head), "name": name}
-        if kind := head.get("symbol_kind"):
-            fields["kind"] = kind
-        if by_lines:
-            body = text[start:end].rstrip()
-            fields["line_start"], fields["line_end"] = lines.lines_of(start, start + len(body))
-        elif before := bisect_right(starts, start):
-            fields["uri"] = places[before - 1][1]
-        yield _Entry(_level(head), end - start, fields, head.get("symbol") or "")
-
-
-def _entries_by_passages(snapshot: IndexSnapshot, doc: StoredDoc) -> Iterator[_Entry]:
-    """Yield the headings that passages stand under, where none of them is in the text itself.
-
-    A bookmark of a PDF need not be called as anything on its page.
-    """
-    before: tuple[str, ...] = ()
-    for chunk in snapshot.doc_chunks(doc["doc_id"]):
-        path = tuple(chunk["heading_path"])
-        shared = takewhile(lambda pair: pair[0] == pair[1], zip(before, path, strict=False))
-        same = len(list(shared))
-        for level, name in enumerate(path[same:], start=same + 1):
-            fields: types.OutlineEntries = {"level": level, "name": name}
-            fields["uri"] = citation_of(chunk).uri
-            yield _Entry(level, chunk["end"] - chunk["start"], fields, "")
-        before = path
-
-
-def _closing(heads: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return for each head which is the first after it that is not inside it."""
-    closing = [len(heads)] * len(heads)
-    open_heads: list[int] = []
-    for at, head in enumerate(heads):
-        while open_heads and _level(heads[open_heads[-1]]) >= _level(head):
-            closing[open_heads.pop()] = at
-        open_heads.append(at)
-    return closing
-
-
-def _level(head: Mapping[str, Any]) -> int:
-    return int(head.get("level") or 1)
-
-
-def _name(head: Mapping[str, Any], around: str) -> str:
-    """Return what a heading or a symbol is called *around* which another one stands, or none."""
-    if symbol := head.get("symbol"):
-        own = symbol.removeprefix(f"{around}.")  # it may have dots itself: [Symbol.iterator]
-        return str(own if own != symbol or _level(head) == 1 else symbol.rpartition(".")[2])
-    return str((head.get("heading_path") or ("",))[-1])
-
-
-def _places(snapshot: IndexSnapshot, doc: StoredDoc) -> list[tuple[int, str]]:
-    chunks = snapshot.doc_chunks(doc["doc_id"])
-    return [(chunk["start"], citation_of(chunk).uri) for chunk in chunks]
-
-
-def _fitting(entries: Sequence[_Entry], budget: int) -> Sequence[_Entry]:
-    """Return what fits: outer entries before inner ones, among those the longer first."""
-    kept = set()
-    for at in sorted(range(len(entries)), key=lambda at: (entries[at].level, -entries[at].size)):
-        budget -= entries[at].cost
-        if budget < 0:
-            break
-        kept.add(at)
-    return [entry for at, entry in enumerate(entries) if at in kept]
