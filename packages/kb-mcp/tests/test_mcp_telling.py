@@ -513,8 +513,8 @@ async def test_of_several_places_the_longest_is_told_in_outline_until_all_have_r
 
 
 async def test_a_class_that_no_answer_holds_is_told_in_outline_by_its_name() -> None:
-    code = "class Otter:\n" + "".join(f"    def swim{n}(self):\n{SWIMS}\n" for n in range(8))
-    starts = [code.index(f"    def swim{n}") for n in range(8)]
+    code = "class Otter:\n" + "".join(f"    def swim{n}(self):\n{SWIMS}\n" for n in range(20))
+    starts = [code.index(f"    def swim{n}(") for n in range(20)]
     blocks = [{"kind": "unit", "start": 0, "end": 12, "symbol": "Otter", "level": 1}]
     for n, (at, end) in enumerate(zip(starts, [*starts[1:], len(code)], strict=True)):
         blocks.append(
@@ -523,12 +523,14 @@ async def test_a_class_that_no_answer_holds_is_told_in_outline_by_its_name() -> 
     kb = knowledge_base(document("a.py", code, media="code", blocks=tuple(blocks)))
 
     head, *rows = (await told(kb, "fetch", {"path": "a.py#Otter"})).splitlines()
-    by_lines = await told(kb, "fetch", {"path": "a.py", "lines": "1-489"})
+    by_lines = await told(kb, "fetch", {"path": "a.py", "lines": "1-1221"})
+    in_a_list = [await told(kb, "fetch", {"places": [at]}) for at in ("a.py#Otter", "a.py:1-1221")]
 
-    assert head.startswith("a.py:1-489 of 489 · its outline")
-    assert rows[0] == "  1-489 Otter"
-    assert rows[-1] == "    429-489 swim7"
+    assert head.startswith("a.py:1-1221 of 1221 · its outline")
+    assert rows[0] == "  1-1221 Otter"
+    assert rows[-1] == "    1161-1221 swim19"
     assert "2     def swim0(self):" in by_lines
+    assert ["its outline" in text for text in in_a_list] == [True, False]
 
 
 async def test_of_places_without_room_for_all_the_first_ones_are_told() -> None:

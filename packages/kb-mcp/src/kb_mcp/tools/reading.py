@@ -302,18 +302,23 @@ def _is_cut(found: Answer, most: int) -> bool:
 def _with_outlines(call: Call, results: Sequence[Answer], most: int) -> list[Answer]:
     """Return places, the longest in outline until there is room for all.
 
-    Only long ones: whoever asks for a few lines knows what they are about.
+    Only long ones: whoever asks for a few lines knows what they are about. And whoever asks for
+    lines alone has as many of them as there is room for.
     """
-    sizes = [
-        tokens_of(fetched_text(one["result"], 2 * most)) if one["result"] else 0 for one in results
-    ]
     told = list(results)
+    place, found = told[0]["place"], told[0]["result"]
+    named = place if isinstance(place, Mapping) else {"path": place}
+    if len(told) == 1 and not (found and _is_named(named, found)):
+        return told
+    sizes = [
+        1 + tokens_of(fetched_text(one["result"], 2 * most)) if one["result"] else 0 for one in told
+    ]
     for at in sorted(range(len(told)), key=lambda at: -sizes[at]):
         if sum(sizes) <= most or sizes[at] <= most // _LONG:
             break
         if outline := _outline_of(call, told[at]["result"]):
             told[at] = {**told[at], "result": outline}
-            sizes[at] = tokens_of(fetched_text(outline))
+            sizes[at] = 1 + tokens_of(fetched_text(outline))
     return told
 
 
