@@ -34,6 +34,8 @@ _ENTRY_COST = 12
 """What a line of an outline has beside its name: the lines it stands for."""
 _LAST = 99
 """Deeper than anything: what has room after all else."""
+_DEEPEST = 20
+"""Functions within functions, beyond which nobody reads on and each costs all lines after it."""
 _BESIDE = 2
 """Lines between the end of a unit and the beginning of one that stands next to it, at most."""
 _FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
@@ -109,7 +111,8 @@ def joined(entries: Iterable[Entry]) -> list[Entry]:
 def end_of(lines: Sequence[str], first: int) -> int:
     """Return the last line, from 1, of what begins with line *first* and is indented below it."""
     last, own = first, indent_of(lines[first - 1])
-    for number, line in enumerate(lines[first:], start=first + 1):
+    for number in range(first + 1, len(lines) + 1):
+        line = lines[number - 1]
         if not line.strip():
             continue
         if indent_of(line) <= own:
@@ -144,7 +147,7 @@ def _beside(doc: StoredDoc, text: str, entries: Sequence[Entry]) -> Iterator[Ent
             around.append(units.pop())
             is_unit = True
         kind, level, name = "constant", 1, None
-        if around and not is_unit:
+        if 0 < len(around) < _DEEPEST and not is_unit:
             kind, level, name = "function", 1 + around[-1].fields["level"], function_begun(line)
         elif not around and not comes_from_elsewhere(line):
             name = name_given(line)
