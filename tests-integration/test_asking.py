@@ -304,6 +304,21 @@ def test_without_a_model_words_choose_the_sentence(kebab: InstalledKebab) -> Non
     assert any("by words alone" in reason for reason in answer["degraded"])
 
 
+def test_the_end_of_an_item_is_quoted_with_what_that_is_called(kebab: InstalledKebab) -> None:
+    kebab.configure()
+    note = (
+        "# Pump\n\n- **maxDepth** `number` - Where it stops. By default 40 metres below the sea.\n"
+    )
+    kebab.write("pump.md", f"{note}- Else it rests. By default 9 metres below the sea.\n")
+    kebab.ingest()
+
+    answer = ask(kebab, "how many metres below the sea by default")
+
+    leads = {one["quote"]: one.get("lead") for one in answer["citations"]}
+    assert leads["By default 40 metres below the sea."] == "**maxDepth**"
+    assert leads["By default 9 metres below the sea."] is None
+
+
 def test_what_cannot_be_answered_is_said(kebab: InstalledKebab, tmp_path: Path) -> None:
     assert "not_indexed" in kebab.run("ask", "x", "--json", code=2).stderr
     kebab.ingest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_core.sentences import sentence_spans, units
+from kb_core.sentences import called_before, sentence_spans, units
 
 
 def sentences(text: str) -> list[str]:
@@ -356,3 +356,23 @@ def test_units_are_in_order_and_no_word_outside_of_them_is_lost(text: str) -> No
         piece = text[unit.start : unit.end]
         assert piece == piece.strip()
         assert unit.lead is None or (unit.lead[1] <= unit.start and text[slice(*unit.lead)])
+
+
+@pytest.mark.parametrize(
+    ("line", "called"),
+    [
+        ("- **maxDepth** `number` - How deep. @Default: 5", "**maxDepth**"),
+        ("  3. `--max-depth` How deep. @Default: 5", "`--max-depth`"),
+        ("- @**maxDepth** How deep.", None),
+        ("- How deep **maxDepth** is. @Default: 5", None),
+        ("- **how deep it is** Well. @Default: 5", None),
+        ("**maxDepth** How deep. @Default: 5", None),
+    ],
+)
+def test_what_an_item_is_called_stands_before_what_is_further_on_in_it(
+    line: str, called: str | None
+) -> None:
+    text = f"- **before** It.\n{line.replace('@', '')}\n"
+    found = called_before(text, text.index("\n") + 1 + line.index("@"))
+
+    assert (text[slice(*found)] if found else None) == called

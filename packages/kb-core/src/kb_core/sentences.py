@@ -23,7 +23,7 @@ from kb_core.flat_tables import flat_table
 from kb_core.text import entry_lines
 from kb_core.values import dataclass, replace
 
-__all__ = ["Unit", "sentence_spans", "units"]
+__all__ = ["Unit", "called_before", "sentence_spans", "units"]
 
 _CLOSERS = "\"'”’»›)\\]}」』）】》〉｣*_`"
 _WIDE = "。！？｡．"
@@ -89,6 +89,10 @@ _LETTERS = partial(re.compile(r"[\W_]+").sub, "")
 """Of the names of columns, whatever stands between them."""
 
 
+_CALLED = re.compile(r"\*\*[^*\s]{2,40}\*\*|`[^`\s]{2,40}`")
+"""What an item begins with that says what something is called: an option, say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A half-open range of a passage that can be read on its own."""
@@ -106,6 +110,13 @@ class Unit:
     def over(self) -> tuple[int, int] | None:
         """What is read before it, of whichever kind."""
         return self.lead or self.thing
+
+
+def called_before(text: str, at: int) -> tuple[int, int] | None:
+    """Return the range of what an item of one line is called, where *at* is further on in it."""
+    mark = _ITEM.match(text, text.rfind("\n", 0, at) + 1, at)
+    called = _CALLED.match(text, mark.end(), at) if mark else None
+    return called.span() if called else None
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:

@@ -24,6 +24,7 @@ from kb_app._ask.evidence import Evidence, Passage, Piece, bare
 from kb_app._ask.kinds import expected, fits, is_unlisted, lacks
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
+from kb_core.sentences import called_before
 from kb_core.values import dataclass
 
 __all__ = [
@@ -95,8 +96,8 @@ class Extract:
     end: int
     """Half-open range of the passage's text."""
     lead: tuple[int, int] | None
-    """The range that is read before it: a table's header, what leads into a list, or the
-    directive that says what it describes."""
+    """The range that is read before it: a table's header, what leads into a list, the directive
+    that says what it describes, or what the item is called that it ends."""
     chance: float
 
     @property
@@ -314,7 +315,7 @@ def _joined(evidence: Evidence, units: Sequence[Scored]) -> Extract:
         passage=passage,
         start=first.start,
         end=_end(passage, units[-1].place),
-        lead=first.over,
+        lead=first.over or called_before(passage.chunk["text"], first.start),
         chance=math.fsum(unit.chance for unit in units),
     )
 
