@@ -533,6 +533,18 @@ async def test_a_class_that_no_answer_holds_is_told_in_outline_by_its_name() -> 
     assert ["its outline" in text for text in in_a_list] == [True, False]
 
 
+async def test_a_function_with_little_within_it_is_no_outline() -> None:
+    code = f"def main():\n{SWIMS}\n    def stop():\n        pass\n\n    def wait():\n{SWIMS}\n"
+    code = code.replace("step(", "carefully_step_over_every_otter_and_beaver_that_sleeps_here(")
+    block = {"kind": "unit", "start": 0, "end": len(code), "symbol": "main", "level": 1}
+    kb = knowledge_base(document("a.py", code * 3, media="code", blocks=(block,)))
+
+    shown = await told(kb, "fetch", {"path": "a.py#main"})
+
+    assert shown.startswith("a.py:1-125 of 375\n1 def main():")
+    assert "cut: lines " in shown
+
+
 async def test_of_places_without_room_for_all_the_first_ones_are_told() -> None:
     text = "".join(f"step({n})  # and so on, as far as it goes\n" for n in range(900))
     kb = knowledge_base(document("a.py", text))

@@ -323,9 +323,21 @@ def _with_outlines(call: Call, results: Sequence[Answer], most: int) -> list[Ans
 
 
 def _outline_of(call: Call, found: Answer) -> Answer | None:
-    """Return the outline of what is too long to be shown, if it has several parts."""
+    """Return the outline of what is too long to be shown, if its parts are most of it."""
     outline = _outline_within(call, found)
-    return {**outline, "instead": True} if len(outline["entries"]) >= _PARTS else None
+    if len(outline["entries"]) < _PARTS or ("line_start" in outline and not _tells_most(outline)):
+        return None
+    return {**outline, "instead": True}
+
+
+def _tells_most(outline: Answer) -> bool:
+    """Say whether most lines stand in what begins or ends within them, and is not all of them."""
+    first, last = outline["line_start"], outline["line_end"]
+    told = set[int]()
+    for entry in outline["entries"]:
+        lines = range(max(first, entry["line_start"]), min(last, entry["line_end"]) + 1)
+        told.update(lines if len(lines) <= last - first else ())
+    return bool(2 * len(told) > last - first)
 
 
 def _outline_within(call: Call, found: Answer) -> Answer:
