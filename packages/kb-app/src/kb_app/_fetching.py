@@ -281,7 +281,8 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
     """Return the entry of an outline that is called so; ``InvalidInput`` for none and for several.
 
     A symbol may be without those that it stands in, a heading is read as links to it are, too,
-    and may be without its number, or what it has in brackets at its end.
+    and may be without its number, or what it has in brackets at its end; what no other begins
+    with will do.
     """
     entries = list(entries_of(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or ""))
     wanted = _slug(name)
@@ -291,6 +292,9 @@ def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEn
         called = called or [
             entry for entry in entries if _slug(beside.sub("", entry.fields["name"])) == wanted
         ]
+    if not called and wanted:
+        begun = [one for one in entries if _slug(one.fields["name"]).startswith(f"{wanted}-")]
+        called = begun if len(begun) == 1 and not begun[0].symbol else []
     called = joined(called)
     if len(called) == 1:
         return called[0].fields

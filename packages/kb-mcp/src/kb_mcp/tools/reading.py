@@ -128,6 +128,8 @@ _DPI = 100
 _PLACE = ("path", "lines", "citation", "chunk", "context")
 _LONG = 4
 """One part in so many of an answer is long for one place of several."""
+_MANY_LINES = 150
+"""Lines that are asked for as such, of which an outline is told where they have no room."""
 _PARTS = 2
 """Headings or symbols of an outline that says more than the place itself."""
 
@@ -286,10 +288,11 @@ def _with_trust(call: Call, found: Answer) -> Answer:
     return found
 
 
-def _is_named(given: Mapping[str, Any], found: Answer) -> bool:
+def _is_named(place: str | Mapping[str, Any], found: Answer | None) -> bool:
     """Say whether a document or a part of it was asked for by its name, and not by lines."""
+    given = place if isinstance(place, Mapping) else {"path": place}
     name = str(given.get("path") or given.get("doc_id") or "").partition("#")[0]
-    if not name or "doc_path" not in found or "entries" in found:
+    if not (name and found) or "doc_path" not in found or "entries" in found:
         return False
     is_named = found["doc_path"].endswith(name) or found["doc_id"].startswith(name)
     return is_named and not given.keys() & {"lines", "line_start"}
@@ -306,9 +309,7 @@ def _with_outlines(call: Call, results: Sequence[Answer], most: int) -> list[Ans
     lines alone has as many of them as there is room for.
     """
     told = list(results)
-    place, found = told[0]["place"], told[0]["result"]
-    named = place if isinstance(place, Mapping) else {"path": place}
-    if len(told) == 1 and not (found and _is_named(named, found)):
+    if len(told) == 1 and not _is_named(told[0]["place"], told[0]["result"]):
         return told
     sizes = [
         1 + tokens_of(fetched_text(one["result"], 2 * most)) if one["result"] else 0 for one in told
@@ -316,7 +317,11 @@ def _with_outlines(call: Call, results: Sequence[Answer], most: int) -> list[Ans
     for at in sorted(range(len(told)), key=lambda at: -sizes[at]):
         if sum(sizes) <= most or sizes[at] <= most // _LONG:
             break
-        if outline := _outline_of(call, told[at]["result"]):
+        place, found = told[at]["place"], told[at]["result"]
+        is_short = found.get("line_end", 0) - found.get("line_start", 0) < _MANY_LINES
+        if is_short and not _is_named(place, found):
+            continue
+        if outline := _outline_of(call, found):
             told[at] = {**told[at], "result": outline}
             sizes[at] = 1 + tokens_of(fetched_text(outline))
     return told
@@ -331,12 +336,13 @@ def _outline_of(call: Call, found: Answer) -> Answer | None:
 
 
 def _tells_most(outline: Answer) -> bool:
-    """Say whether most lines stand in what begins or ends within them, and is not all of them."""
+    """Say whether most lines stand in what is within them, and is not all of them."""
     first, last = outline["line_start"], outline["line_end"]
     told = set[int]()
     for entry in outline["entries"]:
-        lines = range(max(first, entry["line_start"]), min(last, entry["line_end"]) + 1)
-        told.update(lines if len(lines) <= last - first else ())
+        lines = range(entry["line_start"], entry["line_end"] + 1)
+        is_within = first <= lines[0] and lines[-1] <= last
+        told.update(lines if is_within and len(lines) <= last - first else ())
     return bool(2 * len(told) > last - first)
 
 
