@@ -460,6 +460,15 @@ def test_a_heading_is_fetched_without_its_number_too(name: str) -> None:
     assert found["line_start"] == (1 if "otice" in name else 3)
 
 
+def test_a_heading_is_fetched_by_what_it_alone_begins_with() -> None:
+    text = "# B. Rerankers\n\n# C. Sizes on disk\n\n# C. Sizes in memory\n"
+    with kb_of(document("a.md", text, blocks=_headings(text))) as kb:
+        assert kb.fetch("a.md#B")["line_start"] == 1
+        assert kb.fetch("a.md#c. sizes in")["line_start"] == 5
+        with pytest.raises(InvalidInput):
+            kb.fetch("a.md#C")
+
+
 def test_a_heading_is_fetched_without_what_it_has_in_brackets() -> None:
     """As settings are called in manuals, with their types."""
     text = "# rows (integer)\n\n# rows and columns (integer)\n"

@@ -512,6 +512,18 @@ async def test_of_several_places_the_longest_is_told_in_outline_until_all_have_r
     assert "left out: a.py:1-610" in limited
 
 
+async def test_lines_that_are_asked_for_are_no_outline_unless_they_are_many() -> None:
+    kb = knowledge_base(_classes())
+
+    places = [f"a.py:{first}-{first + 140}" for first in range(1, 471, 60)]
+
+    shown = await told(kb, "fetch", {"places": places})
+
+    assert shown.startswith("a.py:1-141 of 610\n")
+    assert "its outline" not in shown
+    assert "left out: a.py:" in shown
+
+
 async def test_a_class_that_no_answer_holds_is_told_in_outline_by_its_name() -> None:
     code = "class Otter:\n" + "".join(f"    def swim{n}(self):\n{SWIMS}\n" for n in range(20))
     starts = [code.index(f"    def swim{n}(") for n in range(20)]
