@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -513,15 +514,21 @@ async def test_of_several_places_the_longest_is_told_in_outline_until_all_have_r
 
 
 async def test_lines_that_are_asked_for_are_no_outline_unless_they_are_many() -> None:
-    kb = knowledge_base(_classes())
+    body = "".join(f"    step({n}, 'with both hands at the same time')\n" for n in range(40))
+    parts = [f"def swim{n}():\n{body}" for n in range(12)]
+    starts = [sum(map(len, parts[:n])) for n in range(13)]
+    blocks = tuple(
+        {"kind": "unit", "start": at, "end": end, "symbol": f"swim{n}", "level": 1}
+        for n, (at, end) in enumerate(pairwise(starts))
+    )
+    kb = knowledge_base(document("a.py", "".join(parts), media="code", blocks=blocks))
 
-    places = [f"a.py:{first}-{first + 140}" for first in range(1, 471, 60)]
+    few = await told(kb, "fetch", {"places": ["a.py:1-123", "a.py:124-246", "a.py:247-369"]})
+    many = await told(kb, "fetch", {"places": ["a.py:1-205", "a.py:206-246", "a.py:247-369"]})
 
-    shown = await told(kb, "fetch", {"places": places})
-
-    assert shown.startswith("a.py:1-141 of 610\n")
-    assert "its outline" not in shown
-    assert "left out: a.py:" in shown
+    assert few.startswith("a.py:1-123 of 492\n")
+    assert "its outline" not in few
+    assert many.startswith("a.py:1-205 of 492 · its outline")
 
 
 async def test_a_class_that_no_answer_holds_is_told_in_outline_by_its_name() -> None:
