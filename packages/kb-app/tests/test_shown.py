@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from hypothesis import given, strategies as st
@@ -26,11 +27,16 @@ from kb_app.shown.trace import TraceRow, listings
 from kb_core.search import Candidate, FusionInput, Timing, Trace
 
 EVERY_CHARACTER = "".join(map(chr, range(sys.maxunicode + 1)))
-HIDDEN = "".join(filter(is_hidden, EVERY_CHARACTER))
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 # ------------------------------------------------------------------ safe text
+
+
+@cache
+def hidden() -> str:
+    """Return every character that is; to collect these tests takes no second for it."""
+    return "".join(filter(is_hidden, EVERY_CHARACTER))
 
 
 def test_of_all_of_unicode_nothing_that_controls_or_hides_is_shown() -> None:
@@ -47,7 +53,7 @@ def test_both_drawings_hide_the_same_of_all_of_unicode() -> None:
     kept = kept_by(printable)
 
     assert steady(kept) == steady(kept_by(visible))
-    assert len(kept) + len(HIDDEN) == sys.maxunicode + 1
+    assert len(kept) + len(hidden()) == sys.maxunicode + 1
 
 
 def kept_by(drawn: Callable[[str], str]) -> str:
@@ -61,16 +67,16 @@ def kept_by(drawn: Callable[[str], str]) -> str:
 
 
 def test_what_is_hidden_is_drawn_by_what_is_not_and_can_be_written() -> None:
-    for shown in (printable(HIDDEN), visible(HIDDEN)):
+    for shown in (printable(hidden()), visible(hidden())):
         assert not any(map(is_hidden, shown))
         shown.encode()
 
 
 def test_a_picture_takes_the_place_of_one_character_and_an_escape_names_it() -> None:
-    pictures = HIDDEN.replace("\t", "")
+    pictures = hidden().replace("\t", "")
 
     assert len(visible(pictures)) == len(pictures)
-    assert printable(HIDDEN).encode().decode("unicode_escape") == HIDDEN
+    assert printable(hidden()).encode().decode("unicode_escape") == hidden()
 
 
 @pytest.mark.parametrize("mark", [*BIDI, "\u200b", "\u2060", "\ufeff", "\xad", "\U000e0041"])
