@@ -11,7 +11,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -786,6 +786,41 @@ def test_who_stays_embeds_the_others_while_nobody_asks(
     assert rows == [min(most, 42)]
     assert most < 42 or told == ()
     assert is_sealed(data)
+
+
+class _Held(HashEmbedder):
+    """Ends no batch before somebody asks *workspace* something; after that it is never quiet."""
+
+    def __init__(self, workspace: Workspace, patch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+        self.begun = threading.Event()
+        self._workspace, self._patch = workspace, patch
+
+    def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
+        self.batches.append(len(texts))
+        self.begun.set()
+        assert self._workspace._meanwhile is not None
+        assert self._workspace._meanwhile._is_asked.wait(60)
+        self._patch.setattr(_meanwhile, "_QUIET_SECS", 3600.0)
+        return super().embed_passages(texts)
+
+
+def test_who_asks_waits_for_the_batch_at_hand_and_for_no_other(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 0.0)
+    held = _Held(meaning, monkeypatch)
+    meaning._parts = replace(meaning._parts, embedder=lambda: held)
+
+    meaning.stay()
+    meaning.stats()
+    assert held.begun.wait(60)
+    found = meaning.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL))
+    meaning.close()
+
+    assert found.hits
+    assert held.batches == [8]
 
 
 def test_who_stays_says_that_more_comes_and_not_what_to_run(meaning: Workspace) -> None:
