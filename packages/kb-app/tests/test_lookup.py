@@ -13,6 +13,7 @@ from kb_app import Config, KnowledgeBase
 from kb_app._parts import Parts
 from kb_app.testing.parts import memory_parts
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
+from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing.documents import Corpus, file_row
@@ -180,3 +181,26 @@ def test_a_file_that_became_no_document_is_named_so_too(
     for text in ("bad file.pdf", "bad%20file.pdf", str(world[0] / "bad file.pdf")):
         assert kb.explain_miss(text, QUERY)["verdict"] == "not_indexed"
         assert [row["doc_path"] for row in kb.status(text)["files"]] == ["bad file.pdf"]
+
+
+def test_neighbours_are_compared_as_they_are_and_questions_without_what_any_question_says(
+    tmp_path: Path,
+) -> None:
+    """Of the default model plain questions are known: a passage is none."""
+    texts = ["what is the walrus", "the walrus sleeps here", "what is it that sleeps", "an otter"]
+    near: dict[str, list[float]] = {}
+    asked: dict[str, list[float]] = {}
+    for name in ("multilingual-e5-small", "hash"):
+        embedder = HashEmbedder(384, name=name)
+        corpus, index = Corpus(embedder), MemoryIndex()
+        index.publish(
+            corpus.publication(*(corpus.document(f"{n}.md", t) for n, t in enumerate(texts)))
+        )
+        with KnowledgeBase(Config.inside(tmp_path), memory_parts(index, embedder)) as kb:
+            near[name] = [hit.score for hit in kb.similar("0.md").hits]
+            found = kb.search(SearchQuery(text=texts[0], mode=SearchMode.VECTOR))
+            asked[name] = [hit.score for hit in found.hits]
+
+    assert near["multilingual-e5-small"] == near["hash"]
+    assert len(near["hash"]) == 3
+    assert asked["multilingual-e5-small"] != asked["hash"]
