@@ -1,7 +1,7 @@
 """Folders that are asked without being sources: indexed at their first use, followed, forgotten.
 
-The command line runs in this process, in an environment of its own; store, index and workers
-are real. Where a model is needed, a fake one stands in for it.
+The command line runs in this process, in an environment of its own; store and index are real.
+Files are read in this process, too, and where a model is needed, a fake one stands in for it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,8 +22,9 @@ from click.testing import CliRunner, Result
 from kb_app import _meanwhile
 from kb_app._data_dir import DataDir
 from kb_app._ingest.quiet import is_sealed
+from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
-from kb_app.config import load_config
+from kb_app.config import Config, load_config
 from kb_app.workspaces import Workspace, _words_of, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
@@ -79,6 +80,16 @@ class Home:
     def paths(self, query: str, *words: str, folder: Path | None = None) -> list[str]:
         found = self.json("search", query, "--in", str(folder or self.folder), *words)
         return list(dict.fromkeys(hit["doc_path"] for hit in found["hits"]))
+
+
+@pytest.fixture(autouse=True)
+def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker takes longer to start than most of these tests take; servers have theirs."""
+
+    def inline(_: Config, task: Callable[[Any], Any], __: int) -> InlineExecutor[Any, Any]:
+        return InlineExecutor(task)
+
+    monkeypatch.setattr("kb_app._wiring._executor", inline)
 
 
 @pytest.fixture
