@@ -50,11 +50,14 @@ _caches_of_its_own()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let files be handed out in the order below, and not those of many tests first.
+    """Let files be handed out whole, in the order below, and not those of many tests first.
 
-    Until all of them are read, nothing is thrown away that a collection would find.
+    What the tests of a file share is made once then. Until all of them are read, nothing is
+    thrown away that a collection would find.
     """
     gc.disable()
+    if getattr(config.option, "dist", "") == "load":  # nobody asked for another way
+        config.option.dist = "loadfile"
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
 
