@@ -12,9 +12,13 @@ import pytest
 from kb_cli.testing.installed import InstalledKebab
 
 
-@pytest.fixture
-def searched(kebab: InstalledKebab, tmp_path: Path) -> tuple[InstalledKebab, dict[str, str]]:
+@pytest.fixture(scope="module")
+def searched(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[InstalledKebab, dict[str, str]]:
     """Return a small knowledge base with vectors, and an environment with a cache of its own."""
+    tmp_path = tmp_path_factory.mktemp("searched")
+    kebab = InstalledKebab(tmp_path)
     kebab.configure(model="all-MiniLM-L6-v2")
     kebab.write("a.md", "# Walrus\n\nA walrus sleeps on the ice.\n")
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
