@@ -22,6 +22,7 @@ from kb_app.testing.parts import open_here
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.ports import IndexReader
+from kb_core.search import SearchFilters
 from kb_core.testing import closed_schema
 
 BLOCK = 262_144
@@ -50,8 +51,9 @@ def kebab(example: InstalledKebab, tmp_path: Path) -> InstalledKebab:
 
 
 def answers(kebab: InstalledKebab) -> dict[str, Any]:
-    docs = kebab.json("list", "docs", "--limit", "100")["items"]
-    texts = {doc["doc_path"]: kebab.run("fetch", "doc", doc["doc_id"]).stdout for doc in docs}
+    with open_here(load_config(kebab.config)) as kb:
+        docs = kb.list_docs(SearchFilters(), limit=100)["items"]
+        texts = {doc["doc_path"]: kb.fetch_doc(doc["doc_id"])["text"] for doc in docs}
     return {"ids": {doc["doc_path"]: doc["doc_id"] for doc in docs}, "texts": texts}
 
 
