@@ -29,7 +29,7 @@ from kb_app.workspaces import Workspace, _words_of, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
 from kb_core.answers import AskQuery
-from kb_core.errors import InvalidInput, KbError, ReadonlyMode
+from kb_core.errors import InvalidInput, KbError, ReadonlyMode, StoreBusy
 from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing.fakes import HashEmbedder
@@ -587,6 +587,28 @@ def test_pictures_are_read_once_they_are_asked_for(home: Home, way: str) -> None
     assert home.paths("narwhal") == ["img/second.png"]
 
 
+def test_who_stays_says_once_how_many_pictures_wait_and_again_when_there_are_more(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_app.workspaces._FRESH_SECS", 0.0)
+    home.write("clone/more.md", "An otter, again.\n")
+    home.write("clone/third.md", "An otter, too.\n")
+    picture_of("Walrus receipt", home.folder / "receipt.png")
+    place = place_of(
+        load_config(None, home_environ(home)), str(home.folder), environ=home_environ(home)
+    )
+    query, told = SearchQuery(text="otter"), []
+
+    with place.open() as kb:
+        kb.stay()
+        for number in range(4):
+            if number == 2:
+                picture_of("Narwhal receipt", home.folder / "second.png")
+            told.append([text.split(":")[0] for text in kb.search(query).warnings])
+
+    assert told == [["1 picture or scan waits"], [], ["2 pictures or scans wait"], []]
+
+
 def test_pictures_are_read_at_once_where_they_are_most_of_a_folder(home: Home) -> None:
     for name in ("walrus", "narwhal", "dugong"):
         picture_of(f"{name} receipt", home.folder / f"{name}.png")
@@ -832,6 +854,74 @@ def test_who_asks_waits_for_the_batch_at_hand_and_for_no_other(
 
     assert found.hits
     assert held.batches == [8]
+
+
+class _Told(HashEmbedder):
+    """Keeps what it embeds, and sets *stop* after each batch, if there is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passages: list[str] = []
+        self.stop: threading.Event | None = None
+
+    def embed_passages(self, texts: Sequence[str], /) -> list[bytes]:
+        self.passages += texts
+        if self.stop is not None:
+            self.stop.set()
+        return super().embed_passages(texts)
+
+
+def test_what_a_question_found_is_embedded_before_what_is_newer_whoever_ends_a_turn(
+    meaning: Workspace, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 3600.0)  # turns are those of the test
+    for number in range(9):
+        home.write(f"clone/new{number}.md", f"A badger digs with {number} others.\n")
+    told = _Told()
+    meaning._parts = replace(meaning._parts, embedder=lambda: told)
+
+    meaning.stay()
+    meaning.search(SearchQuery(text="otter"))
+    assert len(told.passages) == 16
+    told.stop = stop = threading.Event()
+    assert meaning._embed_rest(stop)
+    assert len(told.passages) == 24
+    told.stop = None
+    assert not meaning._embed_rest(threading.Event())
+    meaning.close()
+
+    of_otters = ["otter" in passage for passage in told.passages]
+    assert of_otters == [True] * 41 + [False] * 10
+
+
+def test_whoever_may_not_write_embeds_nothing_and_begins_nothing(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 3600.0)
+    meaning.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL))
+    meaning._is_frozen, meaning._looked_at = True, float("-inf")
+    meaning.stay()
+
+    found = meaning.search(SearchQuery(text="otter"))
+    begun, vectors = meaning.is_working, meaning._snapshot().control.vectors
+    meaning.close()
+
+    assert found.hits
+    assert (begun, vectors) == (False, {})
+
+
+def test_where_another_process_has_the_store_words_answer(meaning: Workspace) -> None:
+    meaning.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL))
+
+    def busy() -> NoReturn:
+        raise StoreBusy("another kebab is writing")
+
+    meaning._parts = replace(meaning._parts, session=busy)
+    found = meaning.search(SearchQuery(text="otter"))
+    meaning.close()
+
+    assert found.hits
+    assert found.degraded[0].startswith("vector: ")
 
 
 def test_who_stays_says_that_more_comes_and_not_what_to_run(meaning: Workspace) -> None:
