@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from kb_app import Config, KnowledgeBase
+from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._search import roles
 from kb_app._search.ranking import Place, Row, page_of, parted
 from kb_app._search.roles import in_their_places
+from kb_app._wiring import parts_of
 from kb_app.config import Embedding, Source
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
 from kb_core.ports import StoredChunk
 from kb_core.search import FileRole, SearchQuery
+from kb_core.testing.fakes import HashEmbedder
 from kb_search.fusion import Fused
 
 FILES = {
@@ -81,6 +84,26 @@ def test_code_comes_before_its_tests_and_what_only_imports_it(config: Config) ->
     assert code_found(config, QUESTION) == ["pool/lease.py", "tests/test_lease.py", "pool/heads.py"]
 
 
+def test_nearness_alone_knows_no_roles(config: Config, tmp_path: Path) -> None:
+    """``--mode vector`` says how near a passage is."""
+    embedder = HashEmbedder()
+    own = replace(config, storage=replace(config.storage, data_dir=tmp_path / "data"))
+    parts = replace(
+        parts_of(own),
+        model=lambda: embedder.model,
+        embedder=lambda: embedder,
+        executor=lambda task, _: InlineExecutor(task),
+    )
+    with KnowledgeBase(own, parts) as kb:
+        list(kb.ingest(IngestOptions(summary_only=True)))
+        found = kb.search(SearchQuery(text=QUESTION, mode=SearchMode.VECTOR))
+        vector, key = embedder.embed_query(QUESTION), embedder.model.key
+        nearest = [one.chunk_key for one in kb._snapshot().vector(vector, key, None, 99)]
+        chunks = kb._snapshot().chunks(nearest)
+
+    assert [hit.doc_path for hit in found.hits] == [chunks[key]["path"] for key in nearest]
+
+
 def test_who_asks_for_tests_gets_them(config: Config) -> None:
     assert code_found(config, f"test {QUESTION}")[0] == "tests/test_lease.py"
 
@@ -119,6 +142,29 @@ def test_pages_tell_of_the_code_of_their_own_source(
     placed = in_their_places(head, {0: cast("StoredChunk", page), 1: _chunk("b.py")}, query, 0.0)
 
     assert [row.chunk_key for row in placed] == ([1, 0] if is_beside_code else [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "first"),
+    [
+        ("tests/test_lease.py", "lease", 1),
+        ("settings.toml", "lease", 1),
+        ("lease.py", "lease", 0),
+        ("tests/test_lease.py", "test of the lease", 0),
+    ],
+)
+def test_prose_may_pass_tests_and_settings_that_nobody_asks_for(
+    path: str, query: str, first: int
+) -> None:
+    head = [_row(0, 0.9), _row(1, 0.8)]
+    note = cast("StoredChunk", {**_chunk("a.md"), "source_id": "notes"})
+
+    lang = "toml" if path.endswith(".toml") else "python"
+    code = cast("StoredChunk", {**_chunk(path), "media": "code", "code_lang": lang})
+
+    placed = in_their_places(head, {0: code, 1: note}, query, 0.0)
+
+    assert placed[0].chunk_key == first
 
 
 def test_notes_among_a_few_scripts_do_not_tell_of_them() -> None:

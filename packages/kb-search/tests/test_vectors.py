@@ -298,6 +298,7 @@ def test_languages_are_left_where_nothing_tells_them_apart(tmp_path: Path) -> No
     assert blinders(view, {"de": one, "en": other[:7]}) is None  # what they are about
     assert blinders(view, {"de": one, "und": other}) is None  # no language
     assert blinders(view, {"de": one, "pcm": range(900, 1000)}) is None  # without vectors
+    assert blinders(view, {"de": range(1, 2001), "pcm": other[:9]}) is None  # taken for one
     assert blinders_of(view, {"languages": "English"}, (), lambda _: 0, lambda *_: []) is None
 
 
