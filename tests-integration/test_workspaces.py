@@ -894,6 +894,22 @@ def test_what_a_question_found_is_embedded_before_what_is_newer_whoever_ends_a_t
     assert of_otters == [True] * 41 + [False] * 10
 
 
+def test_a_call_that_waited_for_a_turn_sees_what_changed_before_it(
+    meaning: Workspace, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 3600.0)
+    meaning.stay()
+    meaning.stats()
+    meaning._looked_at = float("-inf")  # some time ago
+    home.write("clone/new.md", "A badger digs.\n")
+
+    assert not meaning._embed_rest(threading.Event())
+    found = meaning.search(SearchQuery(text="badger", mode=SearchMode.LEXICAL))
+    meaning.close()
+
+    assert [hit.doc_path for hit in found.hits] == ["new.md"]
+
+
 def test_whoever_may_not_write_embeds_nothing_and_begins_nothing(
     meaning: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -695,7 +695,6 @@ class Workspace(KnowledgeBase):
             room, sequence = self._room(snapshot, model.key), snapshot.control.sequence
             wished = list(self._wished)
             left = embed_some(self._config, self._parts, wished, room, sequence, stop)
-            self._looked_at = time.monotonic()
             if not stop.is_set():
                 self._wished = {key: None for key in self._wished if key not in wished}
             return left
