@@ -20,6 +20,7 @@ from pydantic import FileUrl
 
 from kb_app import KnowledgeBase
 from kb_app.config import Config, Embedding, Mcp, Source
+from kb_app.workspaces import Workspace
 from kb_cli.testing.installed import KEBAB
 from kb_core.ingest import IngestOptions
 from kb_mcp._roots import Roots
@@ -145,8 +146,11 @@ async def test_the_folders_of_a_host_answer_and_are_asked_for_once(
         first = await found(client, "otter")
         second = await found(client, "heron")
         tools = {tool.name for tool in (await client.list_tools()).tools}
+        over = host.roots._over
     host.roots.close()
 
+    assert isinstance(over, Workspace)
+    assert over._meanwhile is not None, "it stays, and embeds while nobody asks"
     assert sorted(first) == ["one.md", "two.md"]
     assert second == []
     assert host.asked == 1

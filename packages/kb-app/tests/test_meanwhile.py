@@ -19,7 +19,7 @@ from kb_app.config import Config, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import writable_parts
 from kb_app.workspaces import _BRIEF_SECS
-from kb_core.errors import StoreBusy
+from kb_core.errors import IndexCorrupt, StoreBusy
 from kb_core.ingest import IngestOptions
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex
 from kb_core.testing.store import MemoryStore
@@ -76,6 +76,26 @@ def test_a_turn_begins_after_a_quiet_second_and_another_writer_is_left_alone_for
 
     assert pauses.secs == [1, 0.5, 0.2, 15, 0.2]
     assert turns == pytest.approx([1.5, 1.7, 16.7, 16.9])
+
+
+@pytest.mark.parametrize("error", [IndexCorrupt("no such file"), OSError("the disk")])
+def test_what_goes_wrong_ends_the_turns_and_is_said_in_the_log(
+    error: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = _Clock()
+    monkeypatch.setattr(_meanwhile, "time", clock)
+
+    def work(_: threading.Event) -> bool:
+        raise error
+
+    beside = Meanwhile(work)
+    beside._ended = pauses = _Pauses(clock, iter(()))
+
+    beside._go_on()
+
+    assert len(pauses.secs) == 1
+    assert str(error) in caplog.text
+    assert not beside.goes_on
 
 
 def test_between_two_turns_whoever_waits_for_the_store_looks_for_it_more_than_once() -> None:
