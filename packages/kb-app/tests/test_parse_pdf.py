@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.formats import pdf
 from kb_app._ingest.making.formats.pdf import PdfParser, read_pdf
 from kb_app._ingest.making.glyphs import Box
 from kb_app._ingest.making.pdfium import PageImage, opened
@@ -370,13 +371,17 @@ def test_pages_that_take_too_much_memory_are_left_out_with_a_reason() -> None:
     assert refused == ("too_large", f"page 1 of 1 is not read: {needs}")
 
 
-def test_a_file_of_far_more_text_than_it_has_bytes_is_read_by_its_beginning() -> None:
+def test_a_file_of_far_more_text_than_it_has_bytes_is_read_by_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert pdf._TEXT_CHARS == 500_000
+    monkeypatch.setattr(pdf, "_TEXT_CHARS", 50_000)
     shared = plain_page("\n".join(WORDS * 40))
-    pages = 1 + 600_000 // len(parse(paper(shared)).text)
+    pages = 1 + 60_000 // len(parse(paper(shared)).text)
 
     document = parse(paper(*[shared] * pages))
 
-    assert 500_000 < len(document.text) < 550_000
+    assert 50_000 < len(document.text) < 55_000
     (warning,) = document.warnings
     assert "on are not read: the text before is too much for such a file" in warning
 
