@@ -21,9 +21,13 @@ from urllib.parse import unquote
 import click
 import pytest
 
+from kb_app import _fetching, shown
+from kb_app._ingest import pipeline
+from kb_app._ingest.making import pictures
+from kb_app._ingest.making.formats import pdf
 from kb_app._ingest.making.grammars import LANGUAGES
 from kb_app._media import MEDIA
-from kb_app.config import SECTIONS
+from kb_app.config import SECTIONS, Workspaces
 from kb_app.config._settings import rules
 from kb_cli._catalog import COMMANDS, EXTRAS
 from kb_cli.main import cli
@@ -31,8 +35,11 @@ from kb_core import schemas, wire
 from kb_core.filters import FILTERS
 from kb_core.ingest import SkipReason
 from kb_core.records import FileState
+from kb_core.search import MAX_QUERY_TERMS
+from kb_mcp import text as as_text
 from kb_mcp._tool import Form
 from kb_mcp.testing import client_of, knowledge_base
+from kb_mcp.text import lines as text_lines, reports
 from kb_mcp.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,6 +56,7 @@ CODE_SPAN = re.compile(r"`[^`\n]+`")
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
 SOURCE_FILE = re.compile(r"\b(kb_\w+/[\w/]+\.\w+)\b")
 DOTTED = re.compile(r"`(kb_[a-z]+(?:\.\w+)+)`")
+WORKSPACES = Workspaces()
 NAMES = {"cpp": "C++", "csharp": "C#", "css": "CSS", "php": "PHP", "tsx": "TSX"}
 
 
@@ -305,6 +313,32 @@ def test_every_language_with_a_grammar_is_in_the_guide() -> None:
     page = (ROOT / "docs" / "guide" / "sources-and-ingest.md").read_text("utf-8").lower()
 
     assert [name for name in LANGUAGES if NAMES.get(name, name).lower() not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "told", "figures"),
+    [
+        ("agents", "An answer ends at {:,} tokens, ", as_text.BUDGET + as_text.SEEN),
+        ("agents", "with several places at {:,}, ", reports.PLACES + 2 * as_text.SEEN),
+        ("agents", "one of `grep` at {:,}, ", text_lines._BUDGET),
+        ("agents", "a report of what was done at {:,}, ", as_text.SHORT),
+        ("fetching", "({:,} of a short one)", _fetching._LEAST_OUTLINE),
+        ("folders", "until {:,} passages of the folder", WORKSPACES.embed_passages),
+        ("folders", "after {:,} passages or half a minute", pipeline._CHUNKS_PER_LOOK),
+        ("folders", "at most {:,} files and ", WORKSPACES.max_files),
+        ("folders", " files and {:,} MB to read", WORKSPACES.max_mb),
+        ("folders", "not used for {} days", WORKSPACES.keep_days),
+        ("searching", "Below {}, or ", shown.DOUBTFUL),
+        ("searching", ", or {} where words alone", shown.DOUBTFUL_BY_WORDS),
+        ("searching", " and {:,} different words are looked for", MAX_QUERY_TERMS),
+        ("sources-and-ingest", "with at most {:,} pixels to a side", pictures._LONGEST_SENT),
+        ("sources-and-ingest", "more than {} MB and five times", pdf._PAGE_MB),
+        ("sources-and-ingest", "after {:,} characters and six", pdf._TEXT_CHARS),
+        ("troubleshooting", "up to {:,} passages, for a few minutes", WORKSPACES.embed_passages),
+    ],
+)
+def test_figures_of_the_guide_are_those_of_the_code(page: str, told: str, figures: float) -> None:
+    assert told.format(figures) in (ROOT / f"docs/guide/{page}.md").read_text("utf-8")
 
 
 def test_every_setting_is_in_the_reference() -> None:
