@@ -636,6 +636,9 @@ def test_an_outline_is_a_twentieth_of_a_long_text_and_says_what_it_leaves_out() 
     assert found["omitted"] == 40 * 41 - len(names) > 0
     shown = sum(len(f"{e['line_start']}-{e['line_end']} {e['name']}\n") for e in found["entries"])
     assert shown <= len(text) / 20
+    chapters = "".join(f"# a long chapter {n}\n\n{'word ' * 150}\n\n" for n in range(60))
+    with kb_of(document("a.md", chapters, blocks=_headings(chapters))) as kb:
+        assert len(kb.outline("a.md")["entries"]) == 60  # more than a short text may have
 
 
 def test_an_outline_of_pages_cites_them() -> None:

@@ -167,6 +167,15 @@ def test_prose_may_pass_tests_and_settings_that_nobody_asks_for(
     assert placed[0].chunk_key == first
 
 
+def test_what_only_imports_comes_after_what_does_something() -> None:
+    imports = cast("StoredChunk", {**_chunk("heads.py"), "text": "from pool import lease\n"})
+    head = [_row(0, 0.9), _row(1, 0.5)]
+
+    placed = in_their_places(head, {0: imports, 1: _chunk("pool.py")}, "lease", 0.0)
+
+    assert [row.chunk_key for row in placed] == [1, 0]
+
+
 def test_notes_among_a_few_scripts_do_not_tell_of_them() -> None:
     head = [_row(at, 0.9 - at / 100) for at in range(20)]
     chunks = {at: _chunk("b.py" if at == 1 else "a.md") for at in range(20)}

@@ -22,6 +22,7 @@ from hypothesis import given, settings, strategies as st
 
 from kb_app._data_dir import DataDir
 from kb_app._presence import Presence, followed
+from kb_app._watching.agenda import Agenda
 from kb_app._watching.following import Follower, Happening, Look, Sources
 from kb_app._watching.notices import NOTHING, Told
 from kb_app.testing.facade import event, report
@@ -285,6 +286,14 @@ def test_polling_asks_nobody_to_tell(world: World) -> None:
     assert world.index == world.files
     assert world.follows == 0
     assert world.looks < 30
+
+
+def test_looks_that_nobody_asked_for_take_a_fiftieth_of_the_time() -> None:
+    agenda = Agenda(0, 0, scan_secs=5)
+    agenda.done(100, 1)
+
+    assert not agenda.is_due(149)
+    assert agenda.is_due(151)
 
 
 def test_after_sleep_all_is_looked_at_again(world: World) -> None:
