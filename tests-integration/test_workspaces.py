@@ -894,6 +894,26 @@ def test_what_a_question_found_is_embedded_before_what_is_newer_whoever_ends_a_t
     assert of_otters == [True] * 41 + [False] * 10
 
 
+def test_the_limit_is_one_of_all_turns_together(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 3600.0)
+    settings = replace(meaning._config.workspaces, embed_passages=20)
+    meaning._config = replace(meaning._config, workspaces=settings)
+    told = _Told()
+    meaning._parts = replace(meaning._parts, embedder=lambda: told)
+
+    meaning.stay()
+    meaning.stats()
+    told.stop = stop = threading.Event()
+    assert meaning._embed_rest(stop)
+    told.stop = None
+    assert not meaning._embed_rest(threading.Event())
+    meaning.close()
+
+    assert len(told.passages) == 20
+
+
 def test_a_call_that_waited_for_a_turn_sees_what_changed_before_it(
     meaning: Workspace, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
