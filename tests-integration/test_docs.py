@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import click
 import pytest
 
-from kb_app import _fetching, shown
+from kb_app import _outlines, shown
 from kb_app._ingest import pipeline
 from kb_app._ingest.making import pictures
 from kb_app._ingest.making.formats import pdf
@@ -322,7 +322,7 @@ def test_every_language_with_a_grammar_is_in_the_guide() -> None:
         ("agents", "with several places at {:,}, ", reports.PLACES + 2 * as_text.SEEN),
         ("agents", "one of `grep` at {:,}, ", text_lines._BUDGET),
         ("agents", "a report of what was done at {:,}, ", as_text.SHORT),
-        ("fetching", "({:,} of a short one)", _fetching._LEAST_OUTLINE),
+        ("fetching", "({:,} of a short one)", _outlines._LEAST_OUTLINE),
         ("folders", "until {:,} passages of the folder", WORKSPACES.embed_passages),
         ("folders", "after {:,} passages or half a minute", pipeline._CHUNKS_PER_LOOK),
         ("folders", "at most {:,} files and ", WORKSPACES.max_files),
