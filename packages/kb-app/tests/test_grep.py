@@ -238,6 +238,24 @@ def test_a_line_that_defines_says_where_that_ends(before: str) -> None:
     assert "unit_end" not in other
 
 
+@pytest.mark.parametrize("pattern", ["^class ", "Den", "size"])
+@pytest.mark.parametrize("before", ["", "# 한국어 été\n"])
+def test_a_line_of_a_class_says_where_its_last_member_ends(before: str, pattern: str) -> None:
+    own = "class Den:\n    size = 1\n\n    def dig(self):\n        pass\n"
+    code = f"{before}{own}\n\ndef rest(): pass\n"
+    starts = [code.index(name) for name in ("class Den", "    def dig", "def rest")]
+    blocks = [
+        {**UNIT, "start": start, "end": end, "symbol": symbol}
+        for start, end, symbol in zip(
+            starts, [*starts[1:], len(code)], ("Den", "Den.dig", "rest"), strict=True
+        )
+    ]
+    found = asked(document("a.py", code, media="code", blocks=tuple(blocks)), pattern=pattern)
+
+    (line,) = found["files"][0]["lines"]
+    assert line["unit_end"] == code[: code.index("pass")].count("\n") + 1
+
+
 @pytest.mark.parametrize("before", ["", "# 한국어 été\n"])
 def test_a_line_of_code_says_in_what_it_stands(before: str) -> None:
     code = (

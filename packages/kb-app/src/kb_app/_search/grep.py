@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -311,9 +312,22 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[
         line = starts[at], len(data) if end < 0 else end
         # A part of a name is no name; a word of a heading says what it is about.
         if any(pattern.covers(data, found.form, line, part) for part in _places(data, name, line)):
-            size = len(text[char : block["end"]].encode("utf-8", "replace"))
-            stop = byte + size if text else block["end"]
+            end = _end_with_members(doc["blocks"], block)
+            stop = byte + len(text[char:end].encode("utf-8", "replace")) if text else end
             yield starts[at], data[start:stop].rstrip().count(b"\n")
+
+
+def _end_with_members(blocks: Sequence[Mapping[str, Any]], block: Mapping[str, Any]) -> int:
+    """Return where what a block defines ends: a class with what is defined in it."""
+    end, within = int(block["end"]), f"{block.get('symbol')}."
+    first = bisect_right(blocks, block["start"], key=lambda one: one["start"])
+    for one in islice(blocks, first, None) if block.get("symbol") else ():
+        symbol = str(one.get("symbol") or "")
+        if symbol.startswith(within):
+            end = max(end, one["end"])
+        elif symbol:
+            break
+    return end
 
 
 def _name_of(data: bytes, name: bytes, start: int) -> int:
@@ -525,8 +539,9 @@ class _Units:
                 return
 
     def _lines(self, block: Mapping[str, Any]) -> tuple[int, int]:
-        start, end = block["start"], block["end"]
+        start = block["start"]
         if start not in self._spans:
+            end = _end_with_members(self._blocks, block)
             if self._text:
                 first = self._text.count("\n", 0, start) + 1
                 last = first + self._text[start:end].rstrip().count("\n")
