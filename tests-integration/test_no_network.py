@@ -47,10 +47,13 @@ def test_only_kebab_writes_to_the_cache(
 
 
 @pytest.mark.model
-@pytest.mark.usefixtures("searched")
-def test_a_first_search_by_meaning_imports_neither_numpy_nor_what_needs_it(tmp_path: Path) -> None:
+def test_a_first_search_by_meaning_imports_neither_numpy_nor_what_needs_it(
+    searched: tuple[InstalledKebab, dict[str, str]],
+) -> None:
     """Together they took two fifths of it."""
-    lines = (tmp_path / "imported").read_text().splitlines()
+    _, environment = searched
+    imported = Path(environment["XDG_CACHE_HOME"]).with_name("imported")
+    lines = imported.read_text().splitlines()
     names = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
 
     assert names >= {"kb_search.embed.native", "kb_search.small_view", "simsimd", "tantivy"}
