@@ -288,6 +288,13 @@ def test_processes_may_prepare_at_once_and_heal_what_is_damaged(
     assert weights.stat().st_size == size
 
 
+def test_versions_that_open_the_graph_from_the_caches_find_it_there(cache: Path) -> None:
+    prepare(find_pack(NAME), "int8", cache)
+
+    (graph,) = cache.glob(f"{NAME}.int8.*/model.onnx")
+    assert graph.read_bytes() == (GRAPHS / "e5-small-int8.onnx").read_bytes()
+
+
 # The C interface of onnxruntime, and its Python package.
 
 WAYS: list[type[NativeSession | BoundSession]] = [NativeSession, BoundSession]

@@ -86,6 +86,8 @@ _MOST_WISHED = 1024
 _OF_ORIGIN = 8
 """Passages of a document that are embedded when others like it are looked for."""
 _KB = 1_000
+_OF_CODE = 1.5
+"""How much more a search for code reads, which shows nothing but what has lines, and that apart."""
 _NAMED_BY = ("path", "citation", "chunk")
 _AFTER_PATH = lazy_pattern(r"#|:\d")
 _ID = lazy_pattern("[0-9a-f]{8,64}")
@@ -268,7 +270,7 @@ class Workspace(KnowledgeBase):
 
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
         self._read_if_asked([query])
-        with self._asking_for(_words_of(query), is_of_what_is_read=query.cursor is not None):
+        with self._asking_for(_words_of(query), 1.0 if query.cursor is None else 0.0):
             self._embed_found([query], stop)
             response = self._told(super().search(query, stop=stop))
         if not self._may_find_more(response, query):
@@ -316,7 +318,7 @@ class Workspace(KnowledgeBase):
         is_narrow = read.include or any(query.path for query in read.queries)
         words = [_words_of(query) for query in asked]
         sought = None if is_narrow or None in words else " ".join(filter(None, words))
-        with self._asking_for(sought):
+        with self._asking_for(sought, _OF_CODE):
             self._embed_found(asked, None)
             found = super().codebase_search(request, passages=passages)
         if self._left.files and not found["hits"]:
@@ -461,31 +463,28 @@ class Workspace(KnowledgeBase):
     # ---------------------------------------------------------------- what a call waits for
 
     @contextmanager
-    def _asking_for(
-        self, sought: str | None, *, is_of_what_is_read: bool = False
-    ) -> Iterator[None]:
-        """Say what the call waits for: nothing new, where it *is_of_what_is_read*.
+    def _asking_for(self, sought: str | None, share: float) -> Iterator[None]:
+        """Say what the call waits for, and which *share* of what a search reads: 0 for no more.
 
         Who is reading all of a new folder stops, and goes on when the call has ended.
         """
         if sought is None:
             yield
             return
-        self._call.sought, self._call.is_of_what_is_read = sought, is_of_what_is_read
+        self._call.sought, self._call.share = sought, share
         with self._none_waits:
             self._waits += 1
         self._cut.set()
         try:
             yield
         finally:
-            self._call.sought = None
-            self._call.is_of_what_is_read = self._call.has_looked = False
+            self._call.sought, self._call.has_looked = None, False
             with self._none_waits:
                 self._waits -= 1
                 self._none_waits.notify_all()
 
     def _reading_no_more(self) -> AbstractContextManager[None]:
-        return self._asking_for("", is_of_what_is_read=True)
+        return self._asking_for("", 0.0)
 
     def _let_others_go_first(self) -> None:
         """Wait until no call waits for less than all of the folder."""
@@ -592,7 +591,7 @@ class Workspace(KnowledgeBase):
             summary_only=True,
             is_first_look=is_first and not self._stays,  # which may be cut short
             sought=self._call.sought if seeks else None,
-            sought_bytes=0 if self._call.is_of_what_is_read else most,
+            sought_bytes=int(most * self._call.share),
             without=() if self._reads_late else tuple(_LATE),
         )
         if stop is None and is_first and self._call.sought is None:
@@ -722,7 +721,7 @@ class _Call(threading.local):
 
     sought: str | None = None
     """The question whose words choose what is read of a folder that was not read whole."""
-    is_of_what_is_read = False
+    share = 1.0
     has_looked = False
 
 

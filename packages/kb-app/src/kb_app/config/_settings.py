@@ -203,7 +203,7 @@ class Workspaces:
         30, "Caches of folders that are not used for so long are deleted.", low=1, high=36_500
     )
     search_kb: int = setting(
-        3_000,
+        2_000,
         "So much text of a new folder a search reads, of files that hold its words; 0 for all.",
         low=0,
         high=1_000_000_000,

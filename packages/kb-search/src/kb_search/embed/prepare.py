@@ -272,7 +272,8 @@ def _e5_files(pack: ModelPack, root: Path, quality: str) -> dict[str, bytes]:
     for tensor, values in zip(e5.tensors(quality), e5.arrays(source, quality), strict=True):
         content.extend(bytes(tensor.offset - len(content)))
         content += values.tobytes()
-    return {"weights.bin": bytes(content)}
+    # The graph is for versions that open it from there, and may share these caches.
+    return {"weights.bin": bytes(content), "model.onnx": _graph(quality)}
 
 
 def _graph(quality: str, layers: int = e5.LAYERS) -> bytes:
