@@ -545,7 +545,7 @@ class Workspace(KnowledgeBase):
             home.use(self._place.folders, is_whole=known.is_whole, reads_late=known.reads_late)
             sweep(self._config, self._place.environ, spare=home.path)
             try:
-                self._remark = ""
+                self._remark, self._is_cut = "", False
                 self._read(_BRIEF_SECS, is_first=not known.is_whole)
             except StoreBusy:
                 if known.is_whole:
