@@ -506,7 +506,7 @@ def test_a_search_waits_for_nobody_who_reads_all_and_he_goes_on(large: Home) -> 
     def hear(what: Any) -> None:  # noqa: ANN401 - an event
         if getattr(what, "kind", "") == "asset_finished" and not has_begun.is_set():
             has_begun.set()
-            kb._cut.wait()  # type: ignore[attr-defined]  # until somebody waits for less
+            kb._waits.cut.wait()  # type: ignore[attr-defined]  # until somebody waits for less
 
     with place_of(load_config(None, environ), str(large.folder), environ=environ).open(
         hear=hear

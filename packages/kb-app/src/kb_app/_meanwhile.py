@@ -1,18 +1,21 @@
-"""Work that is done while nobody asks anything, on a thread of its own.
+"""Who waits for whom: work that is done while nobody asks, and calls that wait for less than all.
 
-A turn of it ends as soon as somebody asks, and the next one waits until it has been quiet.
+``Meanwhile`` has a thread of its own. A turn of it ends as soon as somebody asks, and the next
+one waits until it has been quiet. ``Waits`` lets calls that a part will do for go before those
+that want all.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kb_core import logs
 from kb_core.errors import KbError, StoreBusy
 
-__all__ = ["Meanwhile"]
+__all__ = ["Meanwhile", "Waits"]
 
 logger = logs.logger(__name__)
 
@@ -89,3 +92,50 @@ class Meanwhile:
             except (KbError, OSError) as error:
                 logger.warning("what is done meanwhile: %s", error)
                 return
+
+
+class _Own(threading.local):
+    """What the call of this thread waits for, and whether it has looked at the folder for that."""
+
+    sought: str | None = None
+    """The question whose words choose what is read, where a part will do; ``None`` for all."""
+    share = 1.0
+    """How much of what a search reads; 0 for nothing new."""
+    has_looked = False
+
+
+class Waits:
+    """What calls wait for; those that a part will do for go before those that want all."""
+
+    def __init__(self) -> None:
+        self.own = _Own()
+        self.cut = threading.Event()
+        """Who reads all is to stop."""
+        self._parts, self._none = 0, threading.Condition()
+
+    @contextmanager
+    def for_part(self, sought: str | None, share: float) -> Iterator[None]:
+        """Say which part the call waits for, unless it is all: then *sought* is ``None``.
+
+        Who is reading all stops, and goes on when the call has ended.
+        """
+        if sought is None:
+            yield
+            return
+        self.own.sought, self.own.share = sought, share
+        with self._none:
+            self._parts += 1
+        self.cut.set()
+        try:
+            yield
+        finally:
+            self.own.sought, self.own.has_looked = None, False
+            with self._none:
+                self._parts -= 1
+                self._none.notify_all()
+
+    def let_others_go_first(self) -> None:
+        """Wait until no call waits for a part."""
+        with self._none:
+            self._none.wait_for(lambda: not self._parts)
+            self.cut.clear()

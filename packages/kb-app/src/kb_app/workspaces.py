@@ -23,7 +23,8 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -32,7 +33,7 @@ from kb_app import _queries, paths
 from kb_app._caches import Home, cached_folders, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app._folders import check_size, real_folder, source_of
-from kb_app._meanwhile import Meanwhile
+from kb_app._meanwhile import Meanwhile, Waits
 from kb_app._media import has_phases, phases_off
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
@@ -206,15 +207,12 @@ class Workspace(KnowledgeBase):
         self._place, self._is_frozen = place, is_frozen
         self._hear = hear or (lambda _: None)
         self._turn = threading.RLock()
-        self._call = _Call()
+        self._waits = Waits()
         self._looked_at = float("-inf")
         self._left = Left()
         """What no call has read yet, as far as this process knows."""
-        self._cut, self._is_cut = threading.Event(), False
-        """Who reads all of a new folder is to stop, and has stopped."""
-        self._waits, self._none_waits = 0, threading.Condition()
-        """How many calls wait for less."""
-        self._stays = False
+        self._is_cut = False
+        """Who read all of a new folder has stopped for a call that waited for less."""
         self._remark = ""
         self._reads_late = False
         self._meanwhile: Meanwhile | None = None
@@ -223,7 +221,6 @@ class Workspace(KnowledgeBase):
         """How many files wait, as it was said last."""
 
     def stay(self) -> None:
-        self._stays = True
         if self._meanwhile is None:
             self._meanwhile = Meanwhile(self._rest)
 
@@ -270,7 +267,7 @@ class Workspace(KnowledgeBase):
 
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
         self._read_if_asked([query])
-        with self._asking_for(_words_of(query), 1.0 if query.cursor is None else 0.0):
+        with self._waits.for_part(_words_of(query), 1.0 if query.cursor is None else 0.0):
             self._embed_found([query], stop)
             response = self._told(super().search(query, stop=stop))
         if not self._may_find_more(response, query):
@@ -318,7 +315,7 @@ class Workspace(KnowledgeBase):
         is_narrow = read.include or any(query.path for query in read.queries)
         words = [_words_of(query) for query in asked]
         sought = None if is_narrow or None in words else " ".join(filter(None, words))
-        with self._asking_for(sought, _OF_CODE):
+        with self._waits.for_part(sought, _OF_CODE):
             self._embed_found(asked, None)
             found = super().codebase_search(request, passages=passages)
         if self._left.files and not found["hits"]:
@@ -330,10 +327,8 @@ class Workspace(KnowledgeBase):
     def fetch(
         self, place: str | Mapping[str, Any], *, max_tokens: int | None = None
     ) -> types.FetchResult:
-        if self._is_printed(place):
-            with self._reading_no_more(), suppress(ChunkNotFound, DocNotFound):
-                return super().fetch(place, max_tokens=max_tokens)
-        return super().fetch(place, max_tokens=max_tokens)
+        fetch = partial(super().fetch, place, max_tokens=max_tokens)
+        return self._of_what_is_read(fetch) if self._is_printed(place) else fetch()
 
     def _is_printed(self, place: str | Mapping[str, Any]) -> bool:
         """Say whether *place* names what it means whatever else there is, as a hit's does."""
@@ -344,14 +339,16 @@ class Workspace(KnowledgeBase):
         return is_there or bool(_ID.fullmatch(name))
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
-        with self._reading_no_more(), suppress(ChunkNotFound):
-            return super().fetch_chunk(chunk_id, context=context)
-        return super().fetch_chunk(chunk_id, context=context)
+        return self._of_what_is_read(partial(super().fetch_chunk, chunk_id, context=context))
 
     def fetch_doc(self, doc_id: str, *, max_tokens: int | None = None) -> types.FetchResult:
-        with self._reading_no_more(), suppress(DocNotFound):
-            return super().fetch_doc(doc_id, max_tokens=max_tokens)
-        return super().fetch_doc(doc_id, max_tokens=max_tokens)
+        return self._of_what_is_read(partial(super().fetch_doc, doc_id, max_tokens=max_tokens))
+
+    def _of_what_is_read(self, fetch: Callable[[], types.FetchResult]) -> types.FetchResult:
+        """Read nothing new for what *fetch* gives, unless it is not among what is read."""
+        with self._waits.for_part("", 0.0), suppress(ChunkNotFound, DocNotFound):
+            return fetch()
+        return fetch()
 
     def similar(self, origin: str, query: SearchQuery | None = None) -> SearchResponse:
         from kb_app._search.lookup import origin_of
@@ -437,7 +434,7 @@ class Workspace(KnowledgeBase):
             return ""
         files = "1 file has" if left == 1 else f"{left:,} files have"
         reads = f": each search reads more, 'kebab status --in {_quoted(self._place)}' all"
-        later = " while nobody asks" if self._stays else reads
+        later = " while nobody asks" if self._meanwhile is not None else reads
         return f"{files} less of these words, and wait to be read{later}"
 
     def _waiting(self, command: str) -> str:
@@ -460,38 +457,6 @@ class Workspace(KnowledgeBase):
             if phase not in off
         }
 
-    # ---------------------------------------------------------------- what a call waits for
-
-    @contextmanager
-    def _asking_for(self, sought: str | None, share: float) -> Iterator[None]:
-        """Say what the call waits for, and which *share* of what a search reads: 0 for no more.
-
-        Who is reading all of a new folder stops, and goes on when the call has ended.
-        """
-        if sought is None:
-            yield
-            return
-        self._call.sought, self._call.share = sought, share
-        with self._none_waits:
-            self._waits += 1
-        self._cut.set()
-        try:
-            yield
-        finally:
-            self._call.sought, self._call.has_looked = None, False
-            with self._none_waits:
-                self._waits -= 1
-                self._none_waits.notify_all()
-
-    def _reading_no_more(self) -> AbstractContextManager[None]:
-        return self._asking_for("", 0.0)
-
-    def _let_others_go_first(self) -> None:
-        """Wait until no call waits for less than all of the folder."""
-        with self._none_waits:
-            self._none_waits.wait_for(lambda: not self._waits)
-            self._cut.clear()
-
     # ---------------------------------------------------------------- following the folder
 
     def _read_if_asked(self, queries: Sequence[SearchQuery | GrepQuery | KbError]) -> None:
@@ -512,11 +477,11 @@ class Workspace(KnowledgeBase):
 
     def _look_at_folder(self) -> bool:
         """Look at the folder, and read what the call waits for; say whether that is all there."""
-        if self._call.sought is None:
-            self._let_others_go_first()
+        if self._waits.own.sought is None:
+            self._waits.let_others_go_first()
         with self._turn:
             is_fresh = time.monotonic() - self._looked_at < _FRESH_SECS
-            if self._call.has_looked or (is_fresh and not self._left.files):
+            if self._waits.own.has_looked or (is_fresh and not self._left.files):
                 return True
             home = Home(self._config.storage.data_dir.parent)
             if not self._is_frozen:
@@ -527,7 +492,7 @@ class Workspace(KnowledgeBase):
                 _refuse_unless(super()._snapshot_or_none() is not None, self._place.told)
                 self._remark = "this folder was read in part, and nothing may be written"
             self._looked_at = time.monotonic()
-            self._call.has_looked = self._call.sought is not None
+            self._waits.own.has_looked = self._waits.own.sought is not None
             return True
 
     def _follow(self, home: Home) -> bool:
@@ -540,7 +505,7 @@ class Workspace(KnowledgeBase):
         try:
             known = home.read()
             self._reads_late |= known.reads_late
-            if not known.is_whole and (self._call.sought is None or not known.folders):
+            if not known.is_whole and (self._waits.own.sought is None or not known.folders):
                 check_size(self._place.config, self._place.folders[0], self._place.told)
             home.use(self._place.folders, is_whole=known.is_whole, reads_late=known.reads_late)
             sweep(self._config, self._place.environ, spare=home.path)
@@ -584,18 +549,18 @@ class Workspace(KnowledgeBase):
         self, patience: float, *, is_first: bool, stop: threading.Event | None = None
     ) -> None:
         most = self._config.workspaces.search_kb * _KB
-        seeks = is_first and most and self._call.sought is not None and not self._reads_late
+        seeks = is_first and most and self._waits.own.sought is not None and not self._reads_late
         options = IngestOptions(
             embed=False,
             allow_empty=True,
             summary_only=True,
-            is_first_look=is_first and not self._stays,  # which may be cut short
-            sought=self._call.sought if seeks else None,
-            sought_bytes=int(most * self._call.share),
+            is_first_look=is_first and self._meanwhile is None,  # else it may be cut short
+            sought=self._waits.own.sought if seeks else None,
+            sought_bytes=int(most * self._waits.own.share),
             without=() if self._reads_late else tuple(_LATE),
         )
-        if stop is None and is_first and self._call.sought is None:
-            stop = self._cut
+        if stop is None and is_first and self._waits.own.sought is None:
+            stop = self._waits.cut
         with KnowledgeBase.open(self._patient(patience)) as writer:
             for event in writer.ingest(options, stop=stop):
                 self._hear(event)
@@ -714,15 +679,6 @@ class Workspace(KnowledgeBase):
 def _without_vector(snapshot: IndexSnapshot, model_key: str) -> int:
     control = snapshot.control
     return int(control.stats.get("chunk_count", 0)) - control.embedded(model_key)
-
-
-class _Call(threading.local):
-    """What the call of this thread waits for, and whether it has looked at the folder for that."""
-
-    sought: str | None = None
-    """The question whose words choose what is read of a folder that was not read whole."""
-    share = 1.0
-    has_looked = False
 
 
 def _words_of(query: SearchQuery) -> str | None:

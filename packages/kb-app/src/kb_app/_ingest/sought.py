@@ -179,7 +179,7 @@ def leave_unsought(plans: Sequence[Plan], question: str, most_bytes: int) -> Lef
             break
         waiting.pop(name, None)
     for plan in plans:
-        later = {file.path for file in _unread(plan) if file.name in waiting}
+        later = {file.path for file in waiting.values() if file.source is plan.source}
         plan.wanted = [want for want in plan.wanted if want.file.path not in later]
         plan.verified = plan.verified and not later
     promising = sum(promised.get(name, 0) > 0 for name in waiting)
