@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import click
 import pytest
 
-from kb_app import _outlines, shown
+from kb_app import _outlines, shown, workspaces
 from kb_app._ingest import pipeline
 from kb_app._ingest.making import pictures
 from kb_app._ingest.making.formats import pdf
@@ -325,6 +325,12 @@ def test_every_language_with_a_grammar_is_in_the_guide() -> None:
         ("fetching", "({:,} of a short one)", _outlines._LEAST_OUTLINE),
         ("folders", "until {:,} passages of the folder", WORKSPACES.embed_passages),
         ("folders", "after {:,} passages or half a minute", pipeline._CHUNKS_PER_LOOK),
+        ("folders", "that promise most, {:.0f} MB of them", WORKSPACES.search_kb / 1000),
+        (
+            "folders",
+            " (`codebase-search` {:.0f});",
+            WORKSPACES.search_kb * workspaces._OF_CODE / 1000,
+        ),
         ("folders", "at most {:,} files and ", WORKSPACES.max_files),
         ("folders", " files and {:,} MB to read", WORKSPACES.max_mb),
         ("folders", "not used for {} days", WORKSPACES.keep_days),

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given, strategies as st
 
-from kb_app._ingest.sought import Look, wanted_words
+from kb_app._ingest.plan import Plan, Wanted
+from kb_app._ingest.settings import SourceSpec
+from kb_app._ingest.sought import Look, leave_unsought, wanted_words
+from kb_core.documents import SourceFile
+from kb_core.records import FileRecord, FileState
 from kb_core.search import Sampling
 
 _LETTERS = st.text("abcdefg ", max_size=40)
@@ -69,3 +75,46 @@ def test_what_was_chosen_by_a_word_says_how_much_rarer_that_is_in_all() -> None:
     assert sampling.held("rivers", 2) == 6
     assert sampling.held("beaver", 3) == 6
     assert Sampling().held("beaver", 3) == 3
+
+
+def _planned(root: Path, files: dict[str, tuple[str, str]], known: str = "") -> Plan:
+    """Return a plan that wants *files*, each with its medium and text; *known* has changed."""
+    plan = Plan(SourceSpec(source_id="notes", root=str(root)), verified=True)
+    for path, (media, text) in files.items():
+        (root / path).write_text(text, "utf-8")
+        file = SourceFile(source_id="notes", path=path, media=media, size=len(text))
+        row = FileRecord(source_id="notes", path=path, state=FileState.INDEXED)
+        plan.wanted.append(Wanted(file, None, row if path == known else None))
+    return plan
+
+
+def test_what_is_no_text_or_has_changed_is_read_whatever_is_asked_for(tmp_path: Path) -> None:
+    files = {f"{at}.md": ("markdown", "a beaver") for at in range(9)}
+    files |= {"otter.md": ("markdown", "an otter"), "scan.pdf": ("pdf", "no letters")}
+    plan = _planned(tmp_path, files, known="3.md")
+
+    left = leave_unsought([plan], "otter", 1)
+
+    assert {want.file.path for want in plan.wanted} == {"3.md", "otter.md", "scan.pdf"}
+    assert (left.files, left.promising, plan.verified) == (8, 0, False)
+
+
+def test_of_large_texts_the_best_thirty_two_are_read(tmp_path: Path) -> None:
+    files = {f"{at}.md": ("markdown", "otter " * (1 + at)) for at in range(40)}
+    plan = _planned(tmp_path, files)
+
+    left = leave_unsought([plan], "otter", 1)
+
+    assert {want.file.path for want in plan.wanted} == {f"{at}.md" for at in range(8, 40)}
+    assert (left.files, left.promising) == (8, 8)
+
+
+def test_where_there_is_room_for_all_all_is_read_and_nothing_new_where_none_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    files = {f"{at}.md": ("markdown", "an otter") for at in range(4)}
+    whole, none = _planned(tmp_path, files), _planned(tmp_path, files)
+
+    assert leave_unsought([whole], "beaver", 32).files == 0
+    assert leave_unsought([none], "otter", 0).files == 4
+    assert (len(whole.wanted), whole.verified, none.wanted) == (4, True, [])
