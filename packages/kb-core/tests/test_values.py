@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kb_core import values
+from kb_core.search import Scored
 
 
 def declared(decorator: Callable[..., Any]) -> tuple[type[Any], ...]:
@@ -210,3 +211,16 @@ def test_a_lazy_pattern_is_compiled_when_it_is_used_and_is_a_pattern_then() -> N
     assert not hasattr(word, "__len__")
     with pytest.raises(re.error):
         wrong.search("")
+
+
+def test_named_tuples_of_many_rows_are_those_that_the_class_makes() -> None:
+    rows = [(1, 0.5), (2, 0.25)]
+
+    made = values.tuples(Scored, iter(rows))
+
+    assert made == [Scored(key, score) for key, score in rows]
+    assert {type(each) for each in made} == {Scored}
+    assert made[0].score == 0.5
+    assert values.tuples(Scored, []) == []
+    with pytest.raises(TypeError, match=r"Scored is \(chunk_key, score\)"):
+        values.tuples(Scored, [(1,)])

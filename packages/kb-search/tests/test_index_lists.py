@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from copy import copy
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,7 +16,8 @@ from kb_core.errors import IoError
 from kb_core.filters import Glob
 from kb_core.records import FileState
 from kb_core.testing.documents import Corpus, file_row
-from kb_search import records
+from kb_search import records, snapshot
+from kb_search.opening import payload_of
 from kb_search.reader import Reader
 from kb_search.snapshot import Snapshot
 from kb_search.writer import Writer
@@ -92,6 +95,40 @@ def test_one_row_is_taken_from_either_end(state: Snapshot) -> None:
         assert state.docs(None)[::-2] == whole[::-2]
         with pytest.raises(IndexError):
             state.docs(None)[36]
+
+
+@settings(max_examples=40)
+@given(asked=st.lists(st.lists(st.integers(1, 45), max_size=6), max_size=8), kept=st.integers(0, 8))
+def test_chunks_are_the_same_whichever_were_read_before(
+    state: Snapshot, asked: list[list[int]], kept: int
+) -> None:
+    whole = state.chunks(range(1, 46))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshot, "_CHUNKS_KEPT", kept)
+        told = [state.chunks(keys) for keys in asked]
+
+    assert told == [{key: whole[key] for key in keys if key in whole} for keys in asked]
+    assert 0 < len(whole) < 45  # some are gone
+
+
+def test_the_chunks_that_were_asked_for_last_are_not_read_again(
+    state: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = list(state.chunks(range(1, 46)))[:3]
+    fresh, read = copy(state), Mock(wraps=payload_of)
+    monkeypatch.setattr(fresh, "_chunks_kept", {})
+    monkeypatch.setattr(snapshot, "_CHUNKS_KEPT", 2)
+    monkeypatch.setattr(snapshot, "payload_of", read)
+
+    for keys in ([one, two], [two, one], [two, three], [three]):
+        fresh.chunks(keys)
+    assert read.call_count == 3
+    fresh.chunks([one])
+    assert read.call_count == 4
+    fresh.chunks([one, two, three])
+    fresh.chunks([two])
+    assert read.call_count == 4 + 2 + 1  # more than are kept were asked for, and nothing is
 
 
 def test_an_older_state_lists_what_it_held(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ _LONGEST_NUMBER = _MAX_TERM_BYTES // 4
 _REMEMBERED_LENGTH = 40
 _REMEMBERED_TOKENS = 100_000
 _REMEMBERED_QUERIES = 64
+_REMEMBERED_SPELLINGS = 1000
 
 # Scripts that are written without spaces between words.
 _CJK = (
@@ -275,6 +276,7 @@ as the *sise* of *size*, stands in no passage, and is not asked for. First what 
 it, so that few of the patterns are tried, and compiled."""
 
 
+@lru_cache(maxsize=_REMEMBERED_SPELLINGS)
 def spelled_otherwise(word: str) -> str | None:
     """Return the British spelling of an American word, or the other way round, if it has one."""
     if not (word.isascii() and word.isalpha()):

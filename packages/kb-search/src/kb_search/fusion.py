@@ -40,7 +40,7 @@ from operator import itemgetter, neg
 from typing import NamedTuple
 
 from kb_core.search import KnownWords, Parent, Scored
-from kb_core.values import dataclass, lazy_pattern
+from kb_core.values import dataclass, lazy_pattern, tuples
 
 __all__ = [
     "FUSIONS",
@@ -49,6 +49,7 @@ __all__ = [
     "alone",
     "convex_combination",
     "corroborated",
+    "from_negated",
     "fuse",
     "is_lookup",
     "reciprocal_rank_fusion",
@@ -203,7 +204,12 @@ def corroborated(rows: Sequence[Scored], parents: Mapping[int, Parent]) -> list[
     scores = {key: score for key, score in rows}  # noqa: C416 - twice as quick as dict()
     others = scores if len(rows) <= _DEPTH else dict(rows[:_DEPTH])
     told = _borne_out(scores, others, parents)
-    return [Scored(key, -below) for below, key in _best_first(told.values(), told)]
+    return from_negated(_best_first(told.values(), told))
+
+
+def from_negated(best: Sequence[tuple[float, int]]) -> list[Scored]:
+    """Return chunks of which *best* has the negative score and the key, in the same order."""
+    return tuples(Scored, [(key, -below) for below, key in best])
 
 
 def _best_first(scores: Collection[float], keys: Iterable[int]) -> list[tuple[float, int]]:
@@ -486,7 +492,8 @@ def _merged(
     by_words = {key: (rank, score) for rank, (key, score) in enumerate(lexical, 1)}
     by_meaning = {key: (rank, score) for rank, (key, score) in enumerate(vector, 1)}
     nowhere = (None, None)
-    return [
-        Fused(key, -below, *by_words.get(key, nowhere), *by_meaning.get(key, nowhere))
+    rows = (
+        (key, -below, *by_words.get(key, nowhere), *by_meaning.get(key, nowhere))
         for below, key in _best_first(scores.values(), scores)
-    ]
+    )
+    return tuples(Fused, rows)

@@ -15,6 +15,7 @@ from operator import mul
 from typing import TYPE_CHECKING
 
 from kb_core.search import Scored
+from kb_core.values import tuples
 from kb_search.products import Digits, digits_of, dots, mean, products
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class SmallView:
                 score -= FARTHER * (1 - score)
             if row not in self._dead:
                 best.append((-round(score * _ROUNDED) / _ROUNDED, self.keys[row]))
-        return [Scored(key, -below) for below, key in sorted(best)[:limit]]
+        return tuples(Scored, [(key, -below) for below, key in sorted(best)[:limit]])
 
     def _gathered(self, rows: list[int]) -> bytes:
         return b"".join(map(self._numbers, rows))

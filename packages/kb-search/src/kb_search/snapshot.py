@@ -14,9 +14,9 @@ from tantivy import Occur, Query
 from kb_core.control import Control
 from kb_core.filters import Filter, OneOf
 from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Sampling, Scored
-from kb_core.values import replace
+from kb_core.values import replace, tuples
 from kb_search.analysis import languages_of
-from kb_search.fusion import rounded
+from kb_search.fusion import from_negated, rounded
 from kb_search.lexical import better_of, build_ranking, describe
 from kb_search.narrowing import build_filter, inside, one_of, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
@@ -50,6 +50,7 @@ _REMEMBERED = 50_000
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
 _BATCH = 500
+_CHUNKS_KEPT = 1000
 _BLOCKS_KEPT = 100_000
 """Blocks of documents that are kept, of some 200 bytes each."""
 
@@ -82,6 +83,8 @@ class Snapshot:
         """Where the chunks are that the last search by words found; they are asked for next."""
         self._addresses: dict[int, tantivy.DocAddress] = {}
         """Where others are that were looked up, which is dear in many ways."""
+        self._chunks_kept: dict[int, StoredChunk] = {}
+        """Those that were read last: who asks again, in other words, mostly finds some of them."""
         self._docs_kept: dict[int, StoredDoc] = {}
         self._farther: dict[str, bytes | None] = {}
         self._blinders: dict[str, Blinders | None] = {}
@@ -105,8 +108,7 @@ class Snapshot:
             lists = [self._ranked(wanted, limit, found) for wanted in ranking.searches(narrow)]
             lists += [] if sifted is None else [sifted]
             self._found = found  # replaced, never changed: several threads may ask at once
-        best = better_of(lists, limit)
-        return [Scored(key, -below) for below, key in best]
+        return from_negated(better_of(lists, limit))
 
     def known_words(self, query: LexicalQuery, /) -> KnownWords:
         """Return what the index knows of the words of *query*."""
@@ -221,11 +223,17 @@ class Snapshot:
     # ----------------------------------------------------------------- chunks
 
     def chunks(self, keys: Sequence[int], /) -> dict[int, StoredChunk]:
-        """Return those chunks that exist, by key."""
-        with translate_errors("read chunks"):
-            read = self._chunks.doc
-            known = self._places(keys)
-            return {key: payload_of(read(known[key]), "chunk") for key in keys if key in known}
+        """Return those chunks that exist, by key; the last ones read are kept."""
+        kept = self._chunks_kept
+        if missing := [key for key in keys if key not in kept]:
+            with translate_errors("read chunks"):
+                read, known = self._chunks.doc, self._places(missing)
+                found = {key: payload_of(read(known[key]), "chunk") for key in known}
+            if len(kept) + len(found) > _CHUNKS_KEPT:
+                kept = {key: kept[key] for key in keys if key in kept}
+                self._chunks_kept = kept if len(keys) <= _CHUNKS_KEPT else {}
+            kept.update(found)
+        return {key: kept[key] for key in keys if key in kept}
 
     def parents(self, keys: Sequence[int], /) -> dict[int, Parent]:
         """Return the documents of those chunks that exist, without reading the chunks."""
@@ -234,7 +242,9 @@ class Snapshot:
             places = list(known.values())
             docs, counts = (self._numbers(name, places) for name in ("doc_key", "chunk_count"))
             dates: Any = self._chunks.fast_field_values("doc_date", places)
-            return dict(zip(known, map(Parent, docs, counts, dates), strict=True))
+            return dict(
+                zip(known, tuples(Parent, zip(docs, counts, dates, strict=True)), strict=True)
+            )
 
     def find_chunks(self, id_prefix: str, limit: int, /) -> list[StoredChunk]:
         """Return chunks whose id starts with *id_prefix*."""

@@ -28,7 +28,7 @@ from kb_core.control import VectorFiles
 from kb_core.quantization import LARGEST
 from kb_core.records import VectorRecord
 from kb_core.search import Scored
-from kb_core.values import replace
+from kb_core.values import replace, tuples
 from kb_search import products
 from kb_search.products import FINER
 from kb_search.small_view import FARTHER, LARGEST_COSINE, RESCORE_FACTOR, RESCORE_MIN
@@ -286,7 +286,7 @@ class VectorView:
         if len(self._dead):
             order = order[~np.isin(picked[order], self._dead)]
         order = order[:limit]
-        return list(map(Scored, keys[order].tolist(), scores[order].tolist()))
+        return tuples(Scored, zip(keys[order].tolist(), scores[order].tolist(), strict=True))
 
 
 class _Asked(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import sub
 from typing import NamedTuple, TypeVar, overload
@@ -19,7 +19,7 @@ from kb_core.dates import DateAsked
 from kb_core.ids import blake2b
 from kb_core.media import SearchMode
 from kb_core.search import Hit, Parent, Scored, SearchQuery
-from kb_core.values import dataclass, replace
+from kb_core.values import dataclass, replace, tuples
 from kb_search.fusion import (
     Fused,
     alone,
@@ -166,7 +166,8 @@ def _ranked(
         rows = [Row(row, row.vector_score or 0.0, "cosine") for row in fused]
     else:
         kind = score_kind(fusion)
-        return [Row(row, row.score, kind) for row in fused]  # in their order, too
+        # In their order, too.
+        return tuples(Row, ((row, row.score, kind, None) for row in fused))
     return sorted(rows, key=lambda row: (-round(row.score, 6), row.chunk_key))
 
 
@@ -253,11 +254,13 @@ def list_digest(rows: Sequence[Row], offset: int, places: Places) -> bytes:
     if start < end:
         cut = page_of(rows, start, end - start, places)
         keys = [*keys[:start], *_keys(cut), *keys[end:]]
-    groups = list(range(len(rows)))
-    for at in _ties_of(scores):
-        groups[at] = at if at == offset else groups[at - 1]
-    members = sorted(zip(groups, keys, strict=True))
-    packed = struct.pack(f">{2 * len(members)}q", *chain.from_iterable(members))
+    members: Iterable[tuple[int, int]] = enumerate(keys)
+    if ties := _ties_of(scores):
+        groups = list(range(len(rows)))
+        for at in ties:
+            groups[at] = at if at == offset else groups[at - 1]
+        members = sorted(zip(groups, keys, strict=True))
+    packed = struct.pack(f">{2 * len(rows)}q", *chain.from_iterable(members))
     return blake2b(packed, digest_size=_DIGEST_BYTES, person=b"kebab list").digest()
 
 
