@@ -1,18 +1,20 @@
-"""Few vectors, searched without numpy: for the first questions of a process.
+"""How vectors are searched, and few of them without numpy: for the first questions of a process.
 
 Importing numpy takes longer than to look through three hundred thousand vectors without it. The
-answer is the same as that of ``kb_search.vectors``, to the last digit.
+answer is the same as that of ``kb_search.vectors``, to the last digit: every row is scanned, and
+the best few hundred are scored again.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence, Sized
 from heapq import nlargest
-from itertools import compress
+from itertools import compress, count
 from math import inf
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kb_core.search import Scored
 from kb_core.values import tuples
@@ -22,19 +24,100 @@ if TYPE_CHECKING:
     from kb_core.control import VectorFiles
     from kb_search.vector_files import Maps
 
-__all__ = ["SmallView"]
+__all__ = ["FARTHER", "LARGEST_COSINE", "ExactScan", "SmallView"]
+
+Asked = TypeVar("Asked")
+Scores = TypeVar("Scores")
+Rows = TypeVar("Rows", bound=Sized)
 
 FARTHER = 0.2
 """How much farther away a passage counts that only names what stands elsewhere, as a share of
 its distance ``1 - cosine``, so that the scale of a model's cosines does not matter."""
 LARGEST_COSINE = 1.05
 """Rounding adds a thousandth; what is above is no vector of ours."""
-RESCORE_FACTOR = 2
-RESCORE_MIN = 256
+_RESCORE_FACTOR = 2
+_RESCORE_MIN = 256
 _ROUNDED = 1e7
 
 
-class SmallView:
+class ExactScan(ABC, Generic[Asked, Scores, Rows]):
+    """How one model's vectors are searched, in whichever form questions, scores and rows are."""
+
+    _rows: int
+
+    @abstractmethod
+    def rows_of(self, keys: Sequence[int]) -> Rows:
+        """Return the live rows of those keys that have one, ascending."""
+
+    def nearest(
+        self,
+        query: bytes,
+        limit: int,
+        among: Sequence[int] | None = None,
+        farther: bytes | None = None,
+        *,
+        above: float = 0.0,
+    ) -> list[Scored]:
+        """Return the nearest *limit* chunks, best first, ties by key; *among* are chunk keys.
+
+        Rows that are *farther* count as such; *above* is added to each cosine.
+        """
+        rows = None if among is None else self.rows_of(among)
+        if limit < 1 or not (self._rows if rows is None else len(rows)):
+            return []
+        asked = self._asked(query)
+        rough = self._rough(asked, rows, farther, above)
+        picked = self._largest(rough, max(_RESCORE_FACTOR * limit, _RESCORE_MIN), rows)
+        return self._rescored(asked, picked, limit, farther, above)
+
+    def deepening(
+        self,
+        query: bytes,
+        limit: int,
+        passes: Callable[[Sequence[int]], set[int]],
+        depth: int,
+        farther: bytes | None = None,
+        *,
+        above: float = 0.0,
+    ) -> list[Scored]:
+        """Return the nearest *limit* chunks that pass, by looking ever deeper.
+
+        For a filter that most rows pass: asking about the best few hundred is cheaper
+        than listing every row that passes. The result is the same.
+        """
+        asked = self._asked(query)
+        rough = self._rough(asked, None, farther, above)
+        while True:
+            picked = self._largest(rough, max(_RESCORE_FACTOR * depth, _RESCORE_MIN), None)
+            best = self._rescored(asked, picked, depth, farther, above)
+            good = passes([scored.chunk_key for scored in best])
+            kept = [scored for scored in best if scored.chunk_key in good]
+            if len(kept) >= limit or depth >= self._rows:
+                return kept[:limit]
+            depth *= 4
+
+    @abstractmethod
+    def _asked(self, query: bytes) -> Asked:
+        """Return the question as what rows are multiplied with."""
+
+    @abstractmethod
+    def _rough(
+        self, asked: Asked, rows: Rows | None, farther: bytes | None, above: float
+    ) -> Scores:
+        """Return what orders *rows*, or all, nearly as their scores do."""
+
+    @abstractmethod
+    def _largest(self, rough: Scores, wanted: int, rows: Rows | None) -> Rows:
+        """Return, in no order, at least the *wanted* of *rows*, or of all, that score most."""
+
+    @abstractmethod
+    def _rescored(
+        self, asked: Asked, picked: Rows, limit: int, farther: bytes | None, above: float
+    ) -> list[Scored]:
+        """Return the nearest *limit* of the rows *picked*, exactly, best first, ties by key."""
+
+
+class SmallView(ExactScan[Digits, list[float], list[int]]):
     """A ``VectorView`` without numpy; for little-endian machines."""
 
     def __init__(self, maps: Maps, files: VectorFiles) -> None:
@@ -52,7 +135,6 @@ class SmallView:
         return self._rows - len(self._dead)
 
     def rows_of(self, keys: Iterable[int]) -> list[int]:
-        """Return the live rows of those keys that have one, ascending."""
         wanted = set(keys)
         rows = compress(range(self._rows), map(wanted.__contains__, self.keys))
         return [row for row in rows if row not in self._dead]
@@ -88,62 +170,15 @@ class SmallView:
         rows = self.rows_of(keys)
         return mean([self._numbers(row) for row in rows], [self._scale[row] for row in rows])
 
-    def nearest(
-        self,
-        query: bytes,
-        limit: int,
-        among: Sequence[int] | None = None,
-        farther: bytes | None = None,
-        *,
-        above: float = 0.0,
-    ) -> list[Scored]:
-        """Return the nearest *limit* chunks, best first, ties by key; *among* are chunk keys.
-
-        Rows that are *farther* count as such; *above* is added to each cosine.
-        """
-        self.looked_at += self._rows
-        rows = None if among is None else self.rows_of(among)
-        total = self._rows if rows is None else len(rows)
-        if total == 0 or limit < 1:
-            return []
-        asked = self._asked(query)
-        rough = self._rough(asked, rows, farther, above)
-        picked = _largest(rough, max(RESCORE_FACTOR * limit, RESCORE_MIN))
-        picked = picked if rows is None else [rows[at] for at in picked]
-        return self._rescored(asked, picked, limit, farther, above)
-
-    def deepening(
-        self,
-        query: bytes,
-        limit: int,
-        passes: Callable[[Sequence[int]], set[int]],
-        depth: int,
-        farther: bytes | None = None,
-        *,
-        above: float = 0.0,
-    ) -> list[Scored]:
-        """Return the nearest *limit* chunks that pass, by looking ever deeper."""
-        self.looked_at += self._rows
-        asked = self._asked(query)
-        rough = self._rough(asked, None, farther, above)
-        while True:
-            picked = _largest(rough, max(RESCORE_FACTOR * depth, RESCORE_MIN))
-            best = self._rescored(asked, picked, depth, farther, above)
-            good = passes([scored.chunk_key for scored in best])
-            kept = [scored for scored in best if scored.chunk_key in good]
-            if len(kept) >= limit or depth >= self._rows:
-                return kept[:limit]
-            depth *= 4
-
     def _asked(self, query: bytes) -> Digits:
         if len(query) != 4 * self._width:
             raise ValueError(f"a question has {len(query) // 4} components, not {self._width}")
+        self.looked_at += self._rows
         return digits_of(struct.unpack(f"<{self._width}f", query))
 
     def _rough(
         self, asked: Digits, rows: list[int] | None, farther: bytes | None, above: float
     ) -> list[float]:
-        """Return what orders rows nearly as their scores do."""
         step, first = asked.places[0], asked.numbers[: self._width]
         matrix = self._i8 if rows is None else self._gathered(rows)
         scale = self._scale if rows is None else [self._scale[row] for row in rows]
@@ -173,16 +208,14 @@ class SmallView:
                 best.append((-round(score * _ROUNDED) / _ROUNDED, self.keys[row]))
         return tuples(Scored, [(key, -below) for below, key in sorted(best)[:limit]])
 
+    def _largest(self, rough: list[float], wanted: int, rows: list[int] | None) -> list[int]:
+        if wanted >= len(rough):
+            return list(range(len(rough))) if rows is None else rows
+        least = nlargest(wanted, rough)[-1]  # with those that are as large as the last of them
+        return [row for row, score in zip(rows or count(), rough, strict=False) if score >= least]
+
     def _gathered(self, rows: list[int]) -> bytes:
         return b"".join(map(self._numbers, rows))
 
     def _numbers(self, row: int) -> memoryview:
         return self._i8[row * self._width : (row + 1) * self._width]
-
-
-def _largest(scores: list[float], wanted: int) -> list[int]:
-    """Return where the *wanted* largest are, and those that are as large as the last of them."""
-    if wanted >= len(scores):
-        return list(range(len(scores)))
-    least = nlargest(wanted, scores)[-1]
-    return [at for at, score in enumerate(scores) if score >= least]

@@ -16,7 +16,7 @@ question is asked without what its vector says of its language (``kb_search.blin
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from kb_core.search import Scored
 from kb_core.values import replace, tuples
 from kb_search import products
 from kb_search.products import FINER
-from kb_search.small_view import FARTHER, LARGEST_COSINE, RESCORE_FACTOR, RESCORE_MIN
+from kb_search.small_view import FARTHER, LARGEST_COSINE, ExactScan
 from kb_search.vector_files import Layout, Maps, start
 
 __all__ = [
@@ -122,6 +122,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 Rows = npt.NDArray[np.intp]
+Floats = npt.NDArray[np.float32]
 
 _SCALE_BYTES = 4
 
@@ -131,7 +132,7 @@ _MOST_GROUPED = 64
 that few of these share one, and more where each would have more rows than this."""
 
 
-class VectorView:
+class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
     """One model's vectors as a control record published them. Safe to share by threads.
 
     ``ValueError`` for rows that there are not, and for what is no cosine: damage.
@@ -161,7 +162,6 @@ class VectorView:
         return keys[order], rows[order]
 
     def rows_of(self, keys: Sequence[int]) -> Rows:
-        """Return the live rows of those keys that have one, ascending."""
         known, rows = self._by_key
         wanted = np.asarray(keys, np.int64)
         at = np.searchsorted(known, wanted)
@@ -201,66 +201,19 @@ class VectorView:
         rows = self.rows_of(keys)
         return products.mean([row.tobytes() for row in self._i8[rows]], self._scale[rows].tolist())
 
-    def nearest(
-        self,
-        query: bytes,
-        limit: int,
-        among: Sequence[int] | None = None,
-        farther: bytes | None = None,
-        *,
-        above: float = 0.0,
-    ) -> list[Scored]:
-        """Return the nearest *limit* chunks, best first, ties by key; *among* are chunk keys.
-
-        Rows that are *farther* count as such; *above* is added to each cosine.
-        """
-        rows = None if among is None else self.rows_of(among)
-        total = self._rows if rows is None else len(rows)
-        if total == 0 or limit < 1:
-            return []
-        asked = _Asked.of(query, above)
-        rough = self._rough(asked, rows, farther)
-        wanted = min(total, max(RESCORE_FACTOR * limit, RESCORE_MIN))
-        picked = _largest(rough, wanted)
-        picked = picked if rows is None else rows[picked]
-        return self._rescored(asked, picked, limit, farther)
-
-    def deepening(
-        self,
-        query: bytes,
-        limit: int,
-        passes: Callable[[Sequence[int]], set[int]],
-        depth: int,
-        farther: bytes | None = None,
-        *,
-        above: float = 0.0,
-    ) -> list[Scored]:
-        """Return the nearest *limit* chunks that pass, by looking ever deeper.
-
-        For a filter that most rows pass: asking about the best few hundred is cheaper
-        than listing every row that passes. The result is the same.
-        """
-        asked = _Asked.of(query, above)
-        rough = self._rough(asked, None, farther)
-        while True:
-            wanted = min(self._rows, max(RESCORE_FACTOR * depth, RESCORE_MIN))
-            best = self._rescored(asked, _largest(rough, wanted), depth, farther)
-            good = passes([scored.chunk_key for scored in best])
-            kept = [scored for scored in best if scored.chunk_key in good]
-            if len(kept) >= limit or depth >= self._rows:
-                return kept[:limit]
-            depth *= 4
+    def _asked(self, query: bytes) -> _Asked:
+        return _Asked.of(query)
 
     def _rough(
-        self, asked: _Asked, rows: Rows | None, farther: bytes | None
-    ) -> npt.NDArray[np.float32]:
+        self, asked: _Asked, rows: Rows | None, farther: bytes | None, above: float
+    ) -> Floats:
         matrix = self._i8 if rows is None else self._i8[rows]
-        scores: npt.NDArray[np.float32] = _dots(matrix, asked.digits[:1])[:, 0] * (
+        scores: Floats = _dots(matrix, asked.digits[:1])[:, 0] * (
             self._scale if rows is None else self._scale[rows]
         )
         scores *= asked.step
-        if asked.above:
-            scores += np.float32(asked.above)
+        if above:
+            scores += np.float32(above)
         if farther is not None:
             marks = np.frombuffer(farther, bool)
             marked = np.flatnonzero(marks if rows is None else marks[rows])
@@ -270,14 +223,14 @@ class VectorView:
         return scores
 
     def _rescored(
-        self, asked: _Asked, picked: Rows, limit: int, farther: bytes | None
+        self, asked: _Asked, picked: Rows, limit: int, farther: bytes | None, above: float
     ) -> list[Scored]:
         # Sums of whole numbers: a score does not depend on which other rows were picked, so no
         # filter can move it by a rounding.
         scores = _dots(self._i8[picked], asked.digits) @ asked.places * self._scale[picked]
         if not (np.abs(scores) <= LARGEST_COSINE).all():
             raise ValueError("a vector is not of length 1")
-        scores += asked.above
+        scores += above
         if farther is not None:
             scores -= FARTHER * (1 - scores) * np.frombuffer(farther, bool)[picked]
         scores = np.round(scores, 7)
@@ -288,6 +241,10 @@ class VectorView:
         order = order[:limit]
         return tuples(Scored, zip(keys[order].tolist(), scores[order].tolist(), strict=True))
 
+    def _largest(self, rough: Floats, wanted: int, rows: Rows | None) -> Rows:
+        picked = _largest(rough, wanted)
+        return picked if rows is None else rows[picked]
+
 
 class _Asked(NamedTuple):
     """A question: each component as a sum of whole numbers, each finer than the one before."""
@@ -297,11 +254,9 @@ class _Asked(NamedTuple):
     places: npt.NDArray[np.float64]
     """What a one in each of them is worth."""
     step: np.float32
-    above: float
-    """What is added to a cosine."""
 
     @classmethod
-    def of(cls, query: bytes, above: float) -> _Asked:
+    def of(cls, query: bytes) -> _Asked:
         rest = np.frombuffer(query, "<f4").astype(np.float64)
         step = float(np.abs(rest).max(initial=0)) / LARGEST or 1.0
         places = step / np.array(FINER)
@@ -309,7 +264,7 @@ class _Asked(NamedTuple):
         for digit, place in zip(digits, places, strict=True):
             digit[:] = np.rint(rest / place)
             rest -= digit * place
-        return cls(digits, places, np.float32(step), above)
+        return cls(digits, places, np.float32(step))
 
 
 def _dots(matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
@@ -319,7 +274,7 @@ def _dots(matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]) -> npt.NDAr
     return np.frombuffer(found.cast("B"), np.float32).reshape(len(matrix), len(asked))
 
 
-def _largest(scores: npt.NDArray[np.float32], wanted: int) -> Rows:
+def _largest(scores: Floats, wanted: int) -> Rows:
     """Return the rows of the *wanted* largest scores, in no order.
 
     The largest of each of some groups bound the threshold from below, so only few rows are
