@@ -183,7 +183,7 @@ def small_knowledge_base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 def test_a_cold_lexical_search_loads_no_database_and_no_model(
     small_knowledge_base: tuple[Path, dict[str, str]],
 ) -> None:
-    """A reader is served from the index alone, which is also why it never meets a lock."""
+    """A search never opens DuckDB: the index serves it, so it never meets a lock either."""
     config, env = small_knowledge_base
 
     words = ("--config", str(config), "--json", "search", "--mode", "lexical", "readable")

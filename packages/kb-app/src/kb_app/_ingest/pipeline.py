@@ -394,7 +394,10 @@ class _Writing:
         return Move(old_doc_id=old_id, document=document)
 
     def _moved_from(self, want: Wanted, digest: str) -> FileRecord | None:
-        """Return the row of a file with these bytes whose path is gone, and use it up."""
+        """Return the row of the file that was moved or renamed to this one, and use it up.
+
+        It has the same content hash, *digest*, and its own path is gone.
+        """
         if want.asset is not None:
             return None  # that its bytes were in a source once does not make it a file of one
         if want.known is not None and want.known.state in _THERE:

@@ -1,9 +1,10 @@
-"""Several queries, one list: merged, shown, and made to fit one budget.
+"""Several queries, one list: an aggregated bulk search, merged, shown, and fit to one budget.
 
-Results that are the same place are one result. It keeps its best score as base, and gets
-5 % of that for each further query that it matches: in whose list it stands in the upper half
-of the scores. In a small folder every query finds everything, and that says nothing. Neither
-the order of the queries nor asking one of them twice changes the list.
+Hits that several queries found, which are the same place, are one result. It keeps its best
+score as base, and gets a bonus of 5 % of that for each further query that it matches: in whose
+list it stands in the upper half of the scores. In a small folder every query finds everything,
+and that says nothing. Neither the order of the queries nor asking one of them twice changes the
+list.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Ingest:
     )
     max_file_mb: int = setting(200, "Larger files are skipped.", low=1, high=100_000)
     embed: bool = setting(default=True, doc="Compute embeddings after indexing.")
-    allow_secrets: bool = setting(default=False, doc="Index files that look like secrets, too.")
+    allow_secrets: bool = setting(default=False, doc="Index files suspected of secrets, too.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
