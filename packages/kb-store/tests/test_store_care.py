@@ -188,6 +188,18 @@ def test_views_show_tags_links_and_texts_to_people_who_ask_in_sql(store: Store) 
     assert rows("SELECT right(text, 4), length(text) FROM document_texts") == [("xend", 50_003)]
 
 
+def test_a_change_has_no_other_text_written_anew(store: Store) -> None:
+    """DuckDB writes up to 2,047 rows at the end of a table again, with the one that is added."""
+    store.commit(Changes(documents=(document("long.md", "x" * 4_200_000),)))
+    store.checkpoint()
+
+    store.commit(Changes(documents=(document("a.md", "text"),)))
+    store.checkpoint()
+
+    parts = "SELECT DISTINCT row_group_id FROM pragma_storage_info('texts')"
+    assert len(store._session.rows(parts)) == 2
+
+
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
