@@ -188,6 +188,19 @@ def test_views_show_tags_links_and_texts_to_people_who_ask_in_sql(store: Store) 
     assert rows("SELECT right(text, 4), length(text) FROM document_texts") == [("xend", 50_003)]
 
 
+def test_that_nothing_is_without_a_vector_is_told_by_sums(store: Store) -> None:
+    """They are kept so that no two tables of all passages have to be compared."""
+    doc = document("a.md", "text")
+    store.commit(Changes(documents=(doc,)))
+    assert store.count_missing("m") == 1
+    vectors = {doc.chunks[0].passage_hash: bytes(4)}
+    store.commit(Changes(embeddings={"m": vectors}, models={"m": {}}))
+
+    store._session.run("DELETE FROM embeddings")
+
+    assert (store.count_missing("m"), store.count_missing("another")) == (0, 1)
+
+
 def test_a_change_has_no_other_text_written_anew(store: Store) -> None:
     """DuckDB writes up to 2,047 rows at the end of a table again, with the one that is added."""
     store.commit(Changes(documents=(document("long.md", "x" * 4_200_000),)))

@@ -220,6 +220,10 @@ _COUNT_PENDING = """
 SELECT count(DISTINCT passage_hash) FROM chunks
 WHERE passage_hash NOT IN (SELECT passage_hash FROM embeddings WHERE model_key = ?)
 """
+_COUNT_WITHOUT = """
+SELECT (SELECT coalesce(sum(chunk_count), 0) FROM documents)
+       - (SELECT coalesce(sum(chunk_count), 0) FROM models WHERE model_key = ?)
+"""
 _MISSING = """
 SELECT chunk_key, chunks.passage_hash, chunks.doc_key, start_char, end_char, context
 FROM chunks
@@ -242,6 +246,8 @@ WHERE chunk_key IN (SELECT unnest(?))
 
 def count_missing(session: Session, model_key: str) -> int:
     """Return how many different passages the model has not embedded."""
+    if not session.count(_COUNT_WITHOUT, [model_key]):
+        return 0  # as nearly always, and known without a look at every passage
     return session.count(_COUNT_PENDING, [model_key])
 
 
