@@ -6,6 +6,7 @@ Files are read in this process, too, and where a model is needed, a fake one sta
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import stat
@@ -25,6 +26,7 @@ from kb_app._ingest.quiet import is_sealed
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app.config import Config, load_config
+from kb_app.testing.office_files import docx
 from kb_app.workspaces import Workspace, _words_of, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
@@ -426,6 +428,39 @@ def test_a_search_of_a_new_folder_reads_what_holds_its_words_and_says_what_it_le
     assert large.json("stats", "--in", str(large.folder))["doc_count"] == 62
     assert searched(large, named(59)) == (["n59.md"], 0)
     assert large.json("list", "workspaces")["items"][0]["complete"]
+
+
+def test_a_list_that_is_short_is_filled_from_what_holds_letters_of_its_words(large: Home) -> None:
+    for number in range(40):
+        large.write(f"clone/p{number}.md", "A potter's potter sold pots to potters.\n")
+    for number in range(3):
+        large.write(f"clone/o{number}.md", "An otter came by.\n")
+    large.write("clone/README.md", "Beavers build dams.\n" * 200)
+
+    paths, left = searched(large, "otter")
+
+    assert sorted(paths) == ["o0.md", "o1.md", "o2.md"]
+    assert left == 62  # in which there is nothing of it
+    # What a document would fill, but for the most that it may give, is not filled by others.
+    large.write("clone/m.md", "".join(f"# Martens {at}\n\nA marten.\n\n" for at in range(30)))
+    for number in range(60):
+        large.write(f"clone/s{number}.md", "Smartens up.\n")
+    assert searched(large, "marten", "--per-doc", "1") == (["m.md"], left + 61 - 32)
+
+
+def test_what_is_in_files_that_are_no_text_is_found_and_the_others_wait(large: Home) -> None:
+    for number in range(9):
+        body = f"<w:p><w:r><w:t>A stoat called {named(80 + number)}</w:t></w:r></w:p>"
+        (large.folder / f"w{number}.docx").write_bytes(docx(body))
+        packed = gzip.compress(f"A heron called {named(90 + number)}\n".encode())
+        (large.folder / f"g{number}.txt.gz").write_bytes(packed)
+
+    assert searched(large, named(84)) == (["w4.docx"], 79)
+    assert searched(large, named(97)) == (["g7.txt.gz!/g7.txt"], 78)
+    (letters,) = large.path.rglob("letters")
+    assert len([*letters.iterdir()]) == 18
+    assert large.json("stats", "--in", str(large.folder))["doc_count"] == 62 + 9 + 2 * 9
+    assert not letters.exists()  # all is read: nobody looks any more
 
 
 def test_what_all_of_a_folder_decides_reads_all_of_it(large: Home) -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from kb_app._ingest.plan import Plan, Wanted
-from kb_app._ingest.settings import SourceSpec
-from kb_app._ingest.sought import Look, leave_unsought, wanted_words
+from kb_app._ingest.settings import SourceSpec, ingest_settings
+from kb_app._ingest.sought import Look, Telling, leave_unsought, wanted_words
+from kb_app._ingest.workers.executor import InlineExecutor
+from kb_app.config import Config
+from kb_app.testing.office_files import archive, docx
+from kb_app.testing.papers import Leaf, paper, plain_page
+from kb_core.clock import utc_now
 from kb_core.documents import SourceFile
+from kb_core.ingest import Left
 from kb_core.records import FileRecord, FileState
 from kb_core.search import Sampling
 
@@ -77,44 +87,154 @@ def test_what_was_chosen_by_a_word_says_how_much_rarer_that_is_in_all() -> None:
     assert Sampling().held("beaver", 3) == 3
 
 
-def _planned(root: Path, files: dict[str, tuple[str, str]], known: str = "") -> Plan:
-    """Return a plan that wants *files*, each with its medium and text; *known* has changed."""
-    plan = Plan(SourceSpec(source_id="notes", root=str(root)), verified=True)
-    for path, (media, text) in files.items():
-        (root / path).write_text(text, "utf-8")
-        file = SourceFile(source_id="notes", path=path, media=media, size=len(text))
-        row = FileRecord(source_id="notes", path=path, state=FileState.INDEXED)
-        plan.wanted.append(Wanted(file, None, row if path == known else None))
-    return plan
+class World:
+    """Files in a folder, plans that want them, and which of them a worker opened to tell."""
+
+    def __init__(self, room: Path) -> None:
+        self.root = room / "notes"
+        self.root.mkdir()
+        self.opened: list[str] = []
+        self.telling = Telling(
+            folder=room / "letters",
+            settings=ingest_settings(Config.inside(room / "kb")),
+            executor=self._executor,
+            clock=utc_now,
+        )
+
+    def _executor(self, task: Callable[[Any], Any], _: int) -> InlineExecutor[Any, Any]:
+        def noted(given: Any) -> Any:  # noqa: ANN401 - a task
+            self.opened.append(given.file.path)
+            return task(given)
+
+        return InlineExecutor(noted)
+
+    def plan(self, files: Mapping[str, tuple[str, str | bytes]], known: str = "") -> Plan:
+        """Return a plan that wants *files*, each of a medium; *known* has changed."""
+        plan = Plan(SourceSpec(source_id="notes", root=str(self.root)), verified=True)
+        for path, (media, said) in files.items():
+            data = said.encode() if isinstance(said, str) else said
+            (self.root / path).write_bytes(data)
+            file = SourceFile(source_id="notes", path=path, media=media, size=len(data))
+            row = FileRecord(source_id="notes", path=path, state=FileState.INDEXED)
+            plan.wanted.append(Wanted(file, None, row if path == known else None))
+        return plan
+
+    def leave(self, plan: Plan, question: str, most: int = 1) -> Left:
+        return leave_unsought([plan], question, most, self.telling)
 
 
-def test_what_is_no_text_or_has_changed_is_read_whatever_is_asked_for(tmp_path: Path) -> None:
-    files = {f"{at}.md": ("markdown", "a beaver") for at in range(9)}
-    files |= {"otter.md": ("markdown", "an otter"), "scan.pdf": ("pdf", "no letters")}
-    plan = _planned(tmp_path, files, known="3.md")
-
-    left = leave_unsought([plan], "otter", 1)
-
-    assert {want.file.path for want in plan.wanted} == {"3.md", "otter.md", "scan.pdf"}
-    assert (left.files, left.promising, plan.verified) == (8, 0, False)
+def wanted(plan: Plan) -> set[str]:
+    return {want.file.path for want in plan.wanted}
 
 
-def test_of_large_texts_the_best_thirty_two_are_read(tmp_path: Path) -> None:
-    files = {f"{at}.md": ("markdown", "otter " * (1 + at)) for at in range(40)}
-    plan = _planned(tmp_path, files)
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
 
-    left = leave_unsought([plan], "otter", 1)
 
-    assert {want.file.path for want in plan.wanted} == {f"{at}.md" for at in range(8, 40)}
+def beavers(count: int = 40) -> dict[str, tuple[str, str | bytes]]:
+    return {f"{at}.md": ("markdown", "a beaver") for at in range(count)}
+
+
+def test_what_has_changed_is_read_whatever_is_asked_for(world: World) -> None:
+    plan = world.plan({**beavers(), "otter.md": ("markdown", "an otter")}, known="3.md")
+
+    left = world.leave(plan, "otter")
+
+    assert wanted(plan) == {"3.md", "otter.md"}
+    assert (left.files, left.promising, plan.verified) == (39, 0, False)
+
+
+def test_of_large_texts_the_best_thirty_two_are_read(world: World) -> None:
+    plan = world.plan({f"{at}.md": ("markdown", "otter " * (1 + at)) for at in range(40)})
+
+    left = world.leave(plan, "otter")
+
+    assert wanted(plan) == {f"{at}.md" for at in range(8, 40)}
     assert (left.files, left.promising) == (8, 8)
 
 
 def test_where_there_is_room_for_all_all_is_read_and_nothing_new_where_none_is_asked_for(
-    tmp_path: Path,
+    world: World,
 ) -> None:
-    files = {f"{at}.md": ("markdown", "an otter") for at in range(4)}
-    whole, none = _planned(tmp_path, files), _planned(tmp_path, files)
+    whole, few, none = (world.plan(beavers(count)) for count in (40, 32, 40))
 
-    assert leave_unsought([whole], "beaver", 32).files == 0
-    assert leave_unsought([none], "otter", 0).files == 4
-    assert (len(whole.wanted), whole.verified, none.wanted) == (4, True, [])
+    assert world.leave(whole, "otter", 40 * 8).files == 0
+    assert world.leave(few, "otter").files == 0  # as many as would be read, whatever they say
+    assert world.leave(none, "otter", 0).files == 40
+    assert (len(whole.wanted), whole.verified, none.wanted) == (40, True, [])
+
+
+MAIL = b"""From: a@example.org\nSubject: =?utf-8?q?Dens?=\nDate: Mon, 02 Mar 2026 10:00:00 +0000
+MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64
+
+VGhlIG90dGVyIHNsZWVwcyBpbiB0aGUgcml2ZXIu
+"""
+"""The otter sleeps in the river."""
+SAYING = {
+    "a.pdf": ("pdf", paper(plain_page("The otter sleeps in the river."))),
+    "noted.pdf": ("pdf", paper(Leaf(over=["/Subtype /Text /Contents (an otter)"]))),
+    "within.pdf": ("pdf", paper(plain_page("See within."), files={"o.md": b"the otter"})),
+    "a.docx": ("office", docx("<w:p><w:r><w:t>Ot</w:t></w:r><w:r><w:t>ter</w:t></w:r></w:p>")),
+    "a.epub": ("book", archive({"OEBPS/a.xhtml": "<p>An &#111;tter</p>"})),
+    "a.rtf": ("office", rb"{\rtf1 An otter}"),
+    "a.1.gz": ("archive", gzip.compress(b".TH otter 1")),
+    "a.eml": ("mail", MAIL),
+    "1795728445.M5P6": ("unknown", MAIL),
+    "wide.txt": ("text", "An otter".encode("utf-16")),
+    "latin.txt": ("text", "Ein Fl\xfcsschen f\xfcr den Otter, sch\xf6n".encode("latin-1")),
+}
+
+
+@pytest.mark.parametrize("name", SAYING)
+def test_what_is_no_plain_text_is_told_once_and_waits_where_it_does_not_hold_the_words(
+    world: World, name: str
+) -> None:
+    files = {**beavers(), name: SAYING[name]}
+    plan, again, changed = (world.plan(files) for _ in range(3))
+
+    assert world.leave(plan, "stoat").files == 41
+    assert world.opened == [name]
+    assert not plan.wanted
+    assert world.leave(again, "otter").files == 40
+    assert wanted(again) == {name}
+    assert world.opened == [name]  # what it says was kept
+    (world.root / name).write_bytes(b"".join([SAYING[name][1], b"\n"]))
+    world.leave(changed, "stoat")
+    assert world.opened == [name, name]
+
+
+def test_what_is_not_told_is_read(world: World) -> None:
+    torn = paper(plain_page("otter"))[:200]
+    files: dict[str, tuple[str, str | bytes]] = {
+        "scan.pdf": ("pdf", paper(Leaf(is_picture=True))),
+        "torn.pdf": ("pdf", torn),
+        "empty.docx": ("office", b"PK nothing"),
+        "photo.png": ("image", b"no picture"),
+        "voice.mp3": ("audio", b"no sound"),
+    }
+    plan = world.plan({**beavers(), **files})
+
+    assert world.leave(plan, "stoat").files == 40
+
+    assert wanted(plan) == set(files)
+    assert set(world.opened) == {"scan.pdf", "torn.pdf", "empty.docx"}
+
+
+def test_signs_that_stand_for_letters_are_letters(world: World) -> None:
+    files: dict[str, tuple[str, str | bytes]] = {
+        "a.html": ("html", "<p>Fl&uuml;sse</p>"),
+        "a.ipynb": ("notebook", r'{"source": "Fl\u00fcsse"}'),
+    }
+    plan = world.plan({**beavers(), **files})
+    world.leave(plan, "Fl\xfcsse")
+    assert (wanted(plan), world.opened) == (set(files), [])
+
+
+def test_a_secret_is_told_to_nobody(world: World) -> None:
+    key = (
+        "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" * 9
+    )
+    plan = world.plan({**beavers(), "a.pdf": ("pdf", paper(plain_page(*key.split("\n"))))})
+    world.leave(plan, "otter")
+    assert not [path for path in world.telling.folder.iterdir() if path.stat().st_size > 20]

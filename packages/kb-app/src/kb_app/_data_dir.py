@@ -137,6 +137,11 @@ class DataDir:
         return self.root / "costly"
 
     @property
+    def letters(self) -> Path:
+        """What files say that are no text and wait to be read, a file each."""
+        return self.root / "run" / "letters"
+
+    @property
     def imported(self) -> Path:
         """What an import has made whole and was killed before it put it here; seldom there."""
         return self.beside("imported")

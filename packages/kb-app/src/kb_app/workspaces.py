@@ -22,6 +22,7 @@ import os
 import shlex
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -87,6 +88,8 @@ _MOST_WISHED = 1024
 _OF_ORIGIN = 8
 """Passages of a document that are embedded when others like it are looked for."""
 _KB = 1_000
+_MORE = 4.0
+"""How many times as much a search reads where that fills no list."""
 _OF_CODE = 1.5
 """How much more a search for code reads, which shows nothing but what has lines, and that apart."""
 _NAMED_BY = ("path", "citation", "chunk")
@@ -267,19 +270,28 @@ class Workspace(KnowledgeBase):
 
     def search(self, query: SearchQuery, *, stop: threading.Event | None = None) -> SearchResponse:
         self._read_if_asked([query])
-        with self._waits.for_part(_words_of(query), 1.0 if query.cursor is None else 0.0):
-            self._embed_found([query], stop)
-            response = self._told(super().search(query, stop=stop))
-        if not self._may_find_more(response, query):
+        response = self._search_part(query, 1.0 if query.cursor is None else 0.0, stop)
+        if self._may_find_more(response, query):
+            response = self._search_part(query, _MORE, stop)
+        if response.hits or not self._left.files:
             return response
-        self._embed_found([query], stop)  # which reads the rest
+        self._embed_found([query], stop)  # which reads the rest: a word may be misspelt
         return self._told(super().search(query, stop=stop))
+
+    def _search_part(
+        self, query: SearchQuery, share: float, stop: threading.Event | None
+    ) -> SearchResponse:
+        with self._waits.for_part(_words_of(query), share):
+            self._embed_found([query], stop)
+            return self._told(super().search(query, stop=stop))
 
     def _may_find_more(self, response: SearchResponse, query: SearchQuery) -> bool:
         """Say whether what is not read may fill a list that is too short."""
-        if not response.hits:  # as of a word that is misspelt
+        if not response.hits:
             return self._left.files > 0
-        is_short = len(response.hits) < query.k and not response.truncated
+        of_each = Counter(hit.doc_id for hit in response.hits)
+        is_full = query.per_doc is not None and query.per_doc in of_each.values()
+        is_short = len(response.hits) < query.k and not (response.truncated or is_full)
         return is_short and self._left.promising > 0 and query.cursor is None
 
     def search_many(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
 from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
-from kb_app._ingest.sought import leave_unsought
+from kb_app._ingest.sought import Telling, leave_unsought
 from kb_app._media import phases_off
 from kb_app._parts import Parts
 from kb_app.config import Config
@@ -197,7 +198,14 @@ def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
         ready = yield from _scan(specs, known, run.settings, run.options, (run.clock, run.tally))
     plans = ready
     if run.options.sought is not None:
-        run.tally.left = leave_unsought(plans, run.options.sought, run.options.sought_bytes)
+        telling = Telling(
+            folder=run.session.data.letters,
+            settings=run.settings,
+            executor=run.parts.executor,
+            clock=run.clock,
+        )
+        sought, most = run.options.sought, run.options.sought_bytes
+        run.tally.left = leave_unsought(plans, sought, most, telling)
     if not run.options.paths:
         plans = [*ready, *(plan for plan in [_look_at_added(run)] if plan.scanned)]
     yield from process(run, plans)
@@ -205,6 +213,7 @@ def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
         sweep_assets(run)
         if _has_seen_all(run, plans):
             run.session.whole()
+            rmtree(run.session.data.letters, ignore_errors=True)
             # A store that is made anew knows only from here on which files need them.
             sweep(run.session.data.costly, run.session.store.known_bytes)
     yield from embed_if_wanted(run)

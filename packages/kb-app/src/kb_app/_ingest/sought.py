@@ -7,7 +7,8 @@ another run. A stretch promises what BM25 gives it (Robertson and Zaragoza, The 
 Relevance Framework, 2009), words being looked for as letters in a row, and a file what the best
 of its stretches does (MaxP: Dai and Callan, SIGIR 2019).
 
-What is no text says nothing of its words before it is read, and so is always read.
+What is no plain text is told by a worker (``making/letters``), once: that is kept until all of the
+folder was read. What cannot be told is read.
 
 An index of what was chosen by a question holds its words more often than all of the folder does.
 So what was counted says how much rarer they are in all (``Sampling``).
@@ -16,19 +17,30 @@ So what was counted says how much rarer they are in all (``Sampling``).
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from kb_app._ingest.judging.kinds import HEAD_BYTES, detect_from_bytes
+from kb_app._ingest.making.record import Task
 from kb_app._ingest.plan import Plan
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
-from kb_app._ingest.settings import UNKNOWN, SourceSpec
+from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec
 from kb_app._media import medium_of
+from kb_core.documents import SourceFile
+from kb_core.execution import Executor
+from kb_core.ids import text_hash
 from kb_core.ingest import ItemKind, Left
+from kb_core.media import Media
+from kb_core.ports import Clock
 from kb_core.search import Sampling
 from kb_core.values import dataclass, field
 
-__all__ = ["Look", "leave_unsought", "wanted_words"]
+__all__ = ["Look", "Telling", "leave_unsought", "wanted_words"]
 
 Word: TypeAlias = "tuple[str, ...]"
 """What a word begins with in each of its spellings, in lower case."""
@@ -37,13 +49,15 @@ _STRETCH = 1_200
 """Characters that are looked at together: about a passage."""
 _LEAST_FILES = 32
 """So many files are read whatever their size: the one that answers may follow a table."""
+_TIMES: dict[str, int] = {Media.PDF: 4}
+_TIMES_OF_OTHERS = 2
+"""How many times as long as plain text, letter for letter, what is no plain text takes to read."""
 _SHORTEST = 3
 """Letters that are left of a word at least, where its ending is left out."""
 _SATURATION = 2.0
 """How often a word has to be in a stretch for half of what it can add."""
-_HEAD = 4_096
-"""Bytes of a file that tell whether it is letters."""
 _WORDS = re.compile(r"[^\W_]+")
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 def wanted_words(question: str) -> list[Word]:
@@ -132,49 +146,140 @@ def _weight(counts: Sequence[int], worth: Sequence[float]) -> float:
 
 
 class _File(NamedTuple):
-    """A file of letters, and where it is; *raw* is its path where that is spelt otherwise."""
+    """A file, and where it is; *raw* is its path where that is spelt otherwise."""
 
     source: SourceSpec
     path: str
     raw: str | None
     size: int
+    media: str
 
     @property
     def name(self) -> str:
         return f"{self.source.source_id}/{self.path}"
 
-    def text(self) -> str:
-        """Return its letters in lower case; nothing of bytes, or where it cannot be read."""
+    def text(self) -> str | None:
+        """Return its letters in lower case, if it is text in UTF-8; nothing of other bytes."""
+        row = medium_of(self.media)
+        if not (row.is_text or row.cites_file_lines or self.media == UNKNOWN):
+            return None
         try:
-            path = location(self.source.root, self.path, self.raw)
-            follows = self.source.follow_links
-            opened = open_regular(path) if follows else open_inside(path, self.source.root)
-            with opened:
-                data = opened.read(self.size)
-            return "" if b"\0" in data[:_HEAD] else data.decode("utf-8", "replace").lower()
+            data = self._bytes()
         except OSError:
             return ""
+        if self.media == UNKNOWN:
+            kind = detect_from_bytes(data[:HEAD_BYTES], self.path)
+            if kind is None or not medium_of(kind.media).is_text:
+                return "" if kind is None else None
+        try:
+            return None if b"\0" in data[:HEAD_BYTES] else self._shown(data.decode()).lower()
+        except UnicodeDecodeError:
+            return None
+
+    def _bytes(self) -> bytes:
+        path = location(self.source.root, self.path, self.raw)
+        follows = self.source.follow_links
+        with open_regular(path) if follows else open_inside(path, self.source.root) as opened:
+            return opened.read(self.size)
+
+    def _shown(self, text: str) -> str:
+        """Return *text* with the letters that its medium may write as signs."""
+        if self.media == Media.HTML and "&" in text:
+            from html import unescape  # its table of names: not where no page is read
+
+            return unescape(text)
+        if self.media == Media.NOTEBOOK:
+            return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+        return text
+
+    def key(self) -> str | None:
+        """Return what tells it from any other file, and from itself before it was changed."""
+        try:
+            found = os.stat(location(self.source.root, self.path, self.raw))  # noqa: PTH116
+        except OSError:
+            return None
+        state = (self.source.root, self.path, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return text_hash(repr(state))
+
+    def task(self, settings: Settings, clock: Clock) -> Task:
+        """Return what a worker is asked that tells what it says."""
+        file = SourceFile(
+            source_id=self.source.source_id, path=self.path, media=self.media, size=self.size
+        )
+        return Task(
+            root=self.source.root,
+            file=file,
+            raw_path=self.raw,
+            settings=settings,
+            indexed_at=clock(),
+            follow_links=self.source.follow_links,
+        )
 
 
-def leave_unsought(plans: Sequence[Plan], question: str, most_bytes: int) -> Left:
-    """Leave for another run what promises less for *question* than the best texts do.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """How it is told what files say that are no plain text; what is told is kept in *folder*."""
+
+    folder: Path
+    settings: Settings
+    executor: Callable[[Callable[[Task], str | None], int], Executor[Task, str | None]]
+    clock: Clock
+
+    def of(
+        self, files: Sequence[_File], asked: Collection[str]
+    ) -> Iterator[tuple[_File, str | None]]:
+        """Yield what each of *files* says, in lower case; ``None`` where that cannot be told.
+
+        Only those *asked* for, by their names, are opened; of others what is kept is told.
+        """
+        places = {key: file for file in files if (key := file.key()) is not None}
+        untold: list[str] = []
+        for key, file in places.items():
+            try:
+                said = zlib.decompress((self.folder / key).read_bytes()).decode()
+            except (OSError, ValueError, zlib.error):
+                untold += [key] * (file.name in asked)
+            else:
+                yield file, said or None
+        for key, told in self._open([(key, places[key]) for key in untold]):
+            data = (told or "").encode("utf-8", "replace")  # there are halves of characters
+            (self.folder / key).write_bytes(zlib.compress(data, 1))
+            yield places[key], told
+
+    def _open(self, files: Sequence[tuple[str, _File]]) -> Iterator[tuple[str, str | None]]:
+        if not files:
+            return
+        from kb_app._ingest.making.letters import letters  # knows PDFs and archives
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with closing(self.executor(letters, len(files))) as executor:
+            for done in executor.run(file.task(self.settings, self.clock) for _, file in files):
+                yield files[done.index][0], done.value
+
+
+def leave_unsought(plans: Sequence[Plan], question: str, most_bytes: int, telling: Telling) -> Left:
+    """Leave for another run what promises less for *question* than the best files do.
 
     These are *most_bytes* together, with those among them that are read already; 0 leaves all
-    that is new. What has changed is read anew, and what is no text is read. Return what is left;
+    that is new. What has changed is read anew, and so is what is not told. Return what is left;
     the plans of that saw their sources in part.
     """
     waiting = {file.name: file for plan in plans for file in _unread(plan)}
-    if sum(file.size for file in waiting.values()) <= most_bytes:
+    is_little = sum(file.size * _times(file) for file in waiting.values()) <= most_bytes
+    if is_little or sum(map(_times, waiting.values())) <= _LEAST_FILES * (most_bytes > 0):
         return Left()
     look = Look(wanted_words(question))
-    files = {file.name: file for plan in plans for file in _read(plan)} | waiting
-    if look.words:
-        for name, file in files.items():
-            look.at(name, file.path, file.text())
+    costs = dict[str, tuple[int, int]]()
+    if look.words:  # where none of it is to be read, too: it says how rare they are
+        files = {file.name: file for plan in plans for file in _read(plan)} | waiting
+        untold = _look_at(look, costs, [*files.values()], telling, waiting)
+        for name in untold if most_bytes else ():
+            waiting.pop(name, None)
     promised = look.promises()
     room, spared = most_bytes, _LEAST_FILES if most_bytes else 0
     for name in sorted(promised, key=lambda name: (-promised[name], name)):
-        room, spared = room - files[name].size, spared - 1
+        size, times = costs[name]
+        room, spared = room - size * times, spared - times
         if not promised[name] or (room < 0 and spared < 0):
             break
         waiting.pop(name, None)
@@ -186,18 +291,53 @@ def leave_unsought(plans: Sequence[Plan], question: str, most_bytes: int) -> Lef
     return Left(files=len(waiting), promising=promising, sampling=look.sampling(waiting))
 
 
+def _look_at(
+    look: Look,
+    costs: dict[str, tuple[int, int]],
+    files: Sequence[_File],
+    telling: Telling,
+    waiting: Collection[str],
+) -> list[str]:
+    """Count words in *files*, and note their sizes, and how many times what a text takes each does.
+
+    Return the names of those that are not told.
+    """
+    others, untold = [], []
+    for file in files:
+        text = file.text()
+        if text is None:
+            others.append(file)
+        else:
+            look.at(file.name, file.path, text)
+            costs[file.name] = (file.size, 1)
+    for file, said in telling.of(others, waiting):
+        if said is None:
+            untold.append(file.name)
+        else:
+            look.at(file.name, file.path, said)
+            costs[file.name] = (len(said), _times(file))
+    return untold
+
+
 def _unread(plan: Plan) -> Iterator[_File]:
     for want in plan.wanted:
-        if want.known is None and _has_letters(want.file.media):
-            yield _File(plan.source, want.file.path, want.raw_path, want.file.size)
+        if want.known is None and _may_wait(want.file.media):
+            file = want.file
+            yield _File(plan.source, file.path, want.raw_path, file.size, file.media)
 
 
 def _read(plan: Plan) -> Iterator[_File]:
     for item in plan.items:
-        if item.kind is ItemKind.UNCHANGED and _has_letters(item.media or UNKNOWN):
-            yield _File(plan.source, item.doc_path, None, item.byte_len or 0)
+        media = item.media or UNKNOWN
+        if item.kind is ItemKind.UNCHANGED and _may_wait(media):
+            yield _File(plan.source, item.doc_path, None, item.byte_len or 0, media)
 
 
-def _has_letters(media: str) -> bool:
-    row = medium_of(media)
-    return row.is_text or row.cites_file_lines or media == UNKNOWN
+def _times(file: _File) -> int:
+    """Return how many times as long as a text *file* may take to read, letter for letter."""
+    return 1 if medium_of(file.media).is_text else _TIMES.get(file.media, _TIMES_OF_OTHERS)
+
+
+def _may_wait(media: str) -> bool:
+    """Say whether files of *media* say something before a later phase, mostly."""
+    return media in _TIMES or not medium_of(media).later

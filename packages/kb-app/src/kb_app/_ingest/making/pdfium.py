@@ -285,6 +285,16 @@ class Page:
         finally:
             page.close()
 
+    def words(self) -> str:
+        """Return what is written on the page and over it, as PDFium orders it."""
+        page = self._page.get_textpage()
+        try:
+            said = page.get_text_range()
+        finally:
+            page.close()
+        over = (note.text for note in self.notes())
+        return unicodedata.normalize("NFKC", "\n".join((said, *over)))
+
     def notes(self) -> list[Note]:
         """Return values of forms, and what readers wrote, that lie over the page."""
         return list(_notes_on(self._page, self._forms))

@@ -36,7 +36,7 @@ from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex
 from kb_core.values import dataclass, field, replace
 
-__all__ = ["Made", "Task", "make"]
+__all__ = ["Made", "Task", "bytes_of", "make"]
 
 HashOf: TypeAlias = Callable[[SourceFile, Settings], str]
 
@@ -80,7 +80,7 @@ class Task:
     def packed(self) -> Task:
         """Return it with what its file holds, for another machine."""
         known_as = _known_as(self.costly) if self.costly else ()
-        return replace(self, sent=Sent(data=_bytes_of(self), data_dir=known_as))
+        return replace(self, sent=Sent(data=bytes_of(self), data_dir=known_as))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class Made:
 def make(task: Task) -> Made:
     """Read, judge, parse and chunk one file."""
     started, task = time.perf_counter(), _at_home(task)
-    data = _bytes_of(task) if task.sent is None else task.sent.data
+    data = bytes_of(task)
     if isinstance(data, Skip):
         return Made(file=task.file, skipped=data.reason, detail=data.detail)
     digest = bytes_hash(data)
@@ -150,7 +150,10 @@ class _Hashes:
 _hashes = _Hashes()
 
 
-def _bytes_of(task: Task) -> bytes | Skip:
+def bytes_of(task: Task) -> bytes | Skip:
+    """Return what the file of a task holds, or why it cannot be read."""
+    if task.sent is not None:
+        return task.sent.data
     path = location(task.root, task.file.path, task.raw_path)
     try:
         with open_regular(path) if task.follow_links else open_inside(path, task.root) as disk:
