@@ -496,6 +496,8 @@ def test_a_hit_is_fetched_without_reading_the_rest_and_a_page_goes_on(large: Hom
     first = large.json("search", "beaver", "-k", "5", *folder)
     more = large.json("search", "beaver", "-k", "5", "--cursor", first["next_cursor"], *folder)
     assert not {hit["chunk_id"] for hit in first["hits"]} & {h["chunk_id"] for h in more["hits"]}
+    unread = large.run("fetch", *folder, "n0.txt", code=2).stderr
+    assert f"'kebab list docs --in {large.folder}'" in unread
     # A place that no search has come by is found all the same.
     assert named(59) in large.json("fetch", "n59.md", *folder)["text"]
 

@@ -127,6 +127,8 @@ def test_what_makes_no_sense_is_invalid_input(words: tuple[str, ...]) -> None:
         (("a.md#L1", "a.md:3"), ("fetch_many", ("a.md#L1", "a.md:3"), None)),
         (("outline", "a.md"), ("outline", "a.md")),
         (("--", "a.md:1-3"), ("fetch", "a.md:1-3", None)),
+        (("--max-tokens", "9", "a.md:1-3"), ("fetch", "a.md:1-3", 9)),
+        (("--quiet", "--max-tokens=9", "a.md:1-3"), ("fetch", "a.md:1-3", 9)),
         (("--", "outline", "a.md"), ("outline", "a.md")),
     ],
 )

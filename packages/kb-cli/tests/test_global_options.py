@@ -174,7 +174,7 @@ TEXT = "a text that begins with '-' comes after '--'"
         (["fetch", "chnk"], "no such command 'chnk'", "did you mean 'chunk'?"),
         (["fetch", "doc"], "missing argument 'DOC'", "kebab fetch doc --help"),
         (["--quite", "stats"], "no such option '--quite'", "did you mean '--quiet'?"),
-        (["fetch", "--in", ".", "a.md"], "no such option '--in'", f"{AFTER} fetch at --in"),
+        (["fetch", "--in", ".", "chunk", "0a"], "no such option '--in'", f"{AFTER} fetch at --in"),
         (["fetch", "a.md", "--outline"], "no such option '--outline'", f"{INSTEAD} fetch outline"),
         (["--mode", "vector", "search"], "no such option '--mode'", f"{AFTER} search --mode"),
         (["--status"], "no such option '--status'", f"{INSTEAD} status"),

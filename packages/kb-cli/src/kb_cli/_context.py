@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from kb_cli._text import echo
 from kb_core.errors import ReadonlyMode
 from kb_core.logs import set_up
-from kb_core.values import dataclass, field, replace
+from kb_core.values import dataclass, field, lazy_pattern, replace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,17 +210,23 @@ class CliContext:
                 echo(self.named(line), err=True, color=self.color)
 
     def named(self, text: str) -> str:
-        """Return *text* whose commands are for this knowledge base: each with its ``--config``.
+        """Return *text* whose commands are for what is asked: each with its ``--config``.
 
-        Copied without it, a command that deletes would delete from another one.
+        Copied without it, a command that deletes would delete from another one. What is in
+        quotes and shows what there is gets the folder that is asked.
         """
-        if self.config_option is None or "kebab " not in text:
+        if (self.config_option or self.folder) is None or "kebab " not in text:
             return text
         import re
         import shlex
 
         from kb_cli._catalog import COMMANDS
 
+        if self.folder is not None and self.folder_option == "--in":
+            here = f" --in {shlex.quote(self.folder)}"
+            text = _SHOWING.sub(lambda match: match[0] + here, text)
+        if self.config_option is None:
+            return text
         command = rf"\bkebab (?=(?:{'|'.join(COMMANDS)}|mcp|tui)\b)"
         ours = f"kebab --config {shlex.quote(self.config_option)} "
         return re.sub(command, lambda _: ours, text)
@@ -230,6 +236,10 @@ class CliContext:
         from kb_app.shown import printable
 
         self.note(*(f"warning: {printable(line)}" for line in lines))
+
+
+_SHOWING = lazy_pattern(r"'kebab (?:status|stats|list docs)(?=')")
+"""Commands that hints name, and that a folder can be asked with."""
 
 
 def leave_at_once() -> NoReturn:
