@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -157,7 +156,9 @@ def sweep(folder: Path, known: Callable[[Sequence[str]], Collection[str]]) -> No
         if names & there:
             _sweep_makers(path)
         else:
-            shutil.rmtree(path, ignore_errors=True)  # the next run tries again
+            from shutil import rmtree  # compressors come with it: not where all is needed
+
+            rmtree(path, ignore_errors=True)  # the next run tries again
 
 
 def _sweep_makers(folder: Path) -> None:

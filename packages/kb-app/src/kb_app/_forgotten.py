@@ -15,15 +15,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 from types import MappingProxyType
 
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._sealed import sealed, unsealed
 from kb_core.disk import disk_errors
 from kb_core.errors import IoError
+from kb_core.ids import blake2b
 from kb_core.values import dataclass, field
 
 __all__ = [
@@ -91,7 +90,7 @@ def mark(
     *roots* are the folders of the sources, by their ids.
     """
     known = read_forgotten(data)
-    kept = known if known.secret else Forgotten(secrets.token_bytes(32), known.marks)
+    kept = known if known.secret else Forgotten(os.urandom(32), known.marks)
     marks = (kept.marks_of(*file, root=roots.get(file[0], "")) for file in files)
     fresh = {each for of_file in marks for each in of_file} - kept.marks
     if fresh:

@@ -17,17 +17,17 @@ import gzip
 import json
 import os
 import re
-import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
 from kb_app._data_dir import making_private_files
 from kb_app.paths import make_private_folder
+from kb_core.disk import remove_folder
+from kb_core.ids import blake2b
 from kb_core.values import dataclass
 
 __all__ = ["KEPT", "Kept", "SafetyCopies", "SafetyCopy"]
@@ -243,7 +243,7 @@ class SafetyCopies:
             _sync_folder(self._folder)
         self._counter.unlink(missing_ok=True)
         for old in self.all()[KEPT:]:
-            shutil.rmtree(old.folder)
+            remove_folder(old.folder)
         return made
 
     def sweep(self) -> None:
@@ -252,7 +252,7 @@ class SafetyCopies:
         For the holder of the writer lock.
         """
         if (unfinished := self._folder / _UNFINISHED).is_dir():
-            shutil.rmtree(unfinished)
+            remove_folder(unfinished)
         for left in self._folder.glob(f"*/**/*{_SUFFIX}{_UNFINISHED}"):
             left.unlink(missing_ok=True)
 
@@ -334,6 +334,8 @@ def _link(origin: Path, place: Path) -> None:
     try:
         place.hardlink_to(origin)
     except OSError:  # a file system without links
+        import shutil
+
         shutil.copy2(origin, place)
 
 

@@ -28,8 +28,6 @@ from kb_core.records import Changes, Control, Publication
 
 __all__ = ["WriteSession"]
 
-logger = logs.logger(__name__)
-
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
 _LARGE_COMMIT_BYTES = 16 * 1024 * 1024
 """What one commit may add to the log; four thousand usual passages add a third of it."""
@@ -209,12 +207,12 @@ class WriteSession:
             try:
                 self._index.publish(publication)
             except IndexCorrupt as error:
-                logger.warning("%s; it is rebuilt from the store", error)
+                logs.logger(__name__).warning("%s; it is rebuilt from the store", error)
                 self.rebuild()
             if not publication.is_of_counts_alone:
                 self.store.prune_outbox(publication.sequence)
 
     @staticmethod
     def _say(what: str) -> str:
-        logger.info(what)
+        logs.logger(__name__).info(what)
         return what

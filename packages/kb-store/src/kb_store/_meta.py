@@ -11,7 +11,7 @@ and added again, or changed five times, folds by itself.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -96,7 +96,7 @@ def create_meta(session: Session, now: datetime) -> None:
         "next_chunk_key": 1,
     }
     columns = {name: integers([value]) for name, value in numbers.items()}
-    identity = {"store_id": strings([secrets.token_hex(16)]), "created_at": instants([now])}
+    identity = {"store_id": strings([os.urandom(16).hex()]), "created_at": instants([now])}
     session.insert("meta", identity | columns)
 
 

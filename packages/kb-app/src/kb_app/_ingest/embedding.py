@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from kb_app.jobs import take_wishes
 from kb_core.ingest import IngestEvent
 from kb_core.ports import Embedder
 from kb_core.records import Changes, PendingPassage
+from kb_core.values import as_dict
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
@@ -118,6 +118,6 @@ def embed_batch(
     session.commit(
         Changes(
             embeddings={model_key: dict(zip(hashes, vectors, strict=True))},
-            models={model_key: asdict(model.model)},
+            models={model_key: as_dict(model.model)},
         )
     )

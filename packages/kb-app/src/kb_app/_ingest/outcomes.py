@@ -6,7 +6,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from kb_app._ingest.plan import Wanted, skipped_item, unchanged_item
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
 from kb_core.ingest import IngestItem, IngestReport, ItemKind, Left, SkipReason
 from kb_core.records import DocumentRecord, FileRecord, FileState
+from kb_core.values import dataclass, field, replace
 
 __all__ = [
     "Tally",

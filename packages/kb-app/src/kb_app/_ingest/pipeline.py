@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "process"]
 
-logger = logs.logger(__name__)
-
 _THERE = frozenset({FileState.INDEXED, FileState.PENDING})
 _USABLE = _THERE | {FileState.SKIPPED}
 _ROWS_PER_BATCH = 5000
@@ -298,7 +296,9 @@ class _Writing:
             fates = apart(changes)
             if not fates:
                 raise
-            logger.warning("a batch was refused, so it is committed one by one: %s", error)
+            logs.logger(__name__).warning(
+                "a batch was refused, so it is committed one by one: %s", error
+            )
         session.take_back(taking_back(fates))
         rest = replace(changes, documents=(), moves=(), kept=(), files=rows_beside(changes, fates))
         control = session.commit(rest)

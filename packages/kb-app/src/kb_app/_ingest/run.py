@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -405,7 +404,7 @@ def recorded(
 ) -> Generator[IngestEvent]:
     """Record the run when it begins, and how it ended; a kill leaves it ``running``."""
     session, tally = run.session, run.tally
-    run_id = uuid.uuid4().hex
+    run_id = os.urandom(16).hex()
     session.store.start_run(run_id, kind, scope)
     progress = JobFile(session.data.job, kind, to_rfc3339(run.clock()))
     ended = "failed"

@@ -15,7 +15,6 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,7 +49,7 @@ from kb_core.documents import ChunkLimits, ReadingLimits, SourceFile
 from kb_core.errors import InvalidInput
 from kb_core.ids import fingerprint
 from kb_core.media import Media, TrustLevel
-from kb_core.values import dataclass
+from kb_core.values import as_dict, dataclass, field, replace
 
 if TYPE_CHECKING:
     from kb_app.config import Config, Ocr
@@ -238,7 +237,7 @@ def _caption_options(ocr: Ocr) -> dict[str, object]:
 
 def _speech_options(config: Config) -> dict[str, object]:
     """Return what those are told who listen to recordings."""
-    speech = asdict(config.audio)
+    speech = as_dict(config.audio)
     del speech["enabled"]  # whether a run goes through that phase
     return speech
 
@@ -399,7 +398,7 @@ def _hash(  # noqa: PLR0913 - each shapes the output
             "caps": _told_caps(caps),
             "chunkers": [chunker_for(kind).version for kind in kinds],
             "lang": code_lang,
-            "limits": asdict(limits[0]),
+            "limits": as_dict(limits[0]),
             "media": media,
             "parsers": [parser_for(kind, code_lang).version for kind in kinds],
             "provenance": list(provenance),
@@ -418,7 +417,7 @@ def _is_text(media: str) -> bool:
 
 
 def _told_caps(caps: Caps) -> Mapping[str, object]:
-    told = asdict(caps)
+    told = as_dict(caps)
     if caps.line_mb in _UNTOLD_LINES:
         del told["line_mb"]
     return told

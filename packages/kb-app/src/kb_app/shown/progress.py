@@ -7,8 +7,9 @@ may follow the work while another draws. Times are those of any monotonic clock,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from kb_core.ingest import IngestEvent

@@ -115,13 +115,15 @@ class Decoded:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
 class FileContent:
-    """``Content`` of a file that was read; it is decoded when its text is first asked for."""
+    """``Content`` of a file that was read; it is decoded when its text is first asked for.
 
-    data: bytes
-    costly: Costly | None = None
-    """Where costly results are kept; nowhere, if need be."""
+    Costly results are kept in *costly*; nowhere, if need be.
+    """
+
+    def __init__(self, data: bytes, costly: Costly | None = None) -> None:
+        self.data = data
+        self.costly = costly
 
     @property
     def text(self) -> str:
