@@ -12,10 +12,20 @@ nothing was chosen by those that are ``kept``.
     python tools/bench/code_search.py FOLDER --keep DIR        a second run only asks
     python tools/bench/code_search.py FOLDER --each            and the rank of each question
     python tools/bench/code_search.py FOLDER --questions FILE  asks others
+    python tools/bench/code_search.py FOLDER --kinds kept      only those whose kind begins so
+    python tools/bench/code_search.py FOLDER --words           embeds nothing; with another DIR
+
+``decides_questions.jsonl`` has 82 questions that a function or a constant of celery, werkzeug,
+fastify, scrapy, aiohttp and pino decides, in the words of somebody who does not know it, and 37
+that a page of their documentation answers, all written before any was asked. Their
+distributions come with tests and pages, which say the same words. Those of the last three are
+``kept``: nothing was chosen by them.
 
 Printed by kind of question, for ``codebase_search`` and for ``search`` by words and in hybrid:
-the mean reciprocal rank of the first right place among ten hits, and how often it is the
-first, and one of the first five.
+the mean reciprocal rank of the first right place among ten hits, how often it is among the first
+ones, and what stands above it, by role (of hits of the same file, ``file``), as hits a question.
+Of the text that a model reads over MCP by default, in how many answers the place is named, and
+after how many characters, where an answer that does not name it counts whole.
 """
 
 from __future__ import annotations
@@ -26,22 +36,38 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 from ir import keep_in
 from machine import describe_machine, machine_line, use_private_cache
+from mcp import Client
 from tables import render_table
 
 from kb_app import Config, KnowledgeBase
+from kb_app._search.roles import role_of
 from kb_app.config import Source
 from kb_core.citations import span_fields
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
-from kb_core.search import SearchQuery
+from kb_core.search import FileRole, SearchQuery
+from kb_mcp._tool import Form
+from kb_mcp.server import create_server
 
-__all__ = ["QUESTIONS", "Question", "lines_of", "main", "questions", "ranks"]
+__all__ = [
+    "QUESTIONS",
+    "Answer",
+    "Question",
+    "Shown",
+    "lines_of",
+    "main",
+    "places_of",
+    "questions",
+    "ranks",
+    "read_until",
+]
 
 QUESTIONS = Path(__file__).with_name("code_questions.jsonl")
 DEPTH = 10
@@ -114,26 +140,49 @@ def _lines_of(root: Path, place: str) -> list[Found]:
     return [(path, at, at) for at in found]
 
 
-Ask = Callable[[KnowledgeBase, str], list[Found]]
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A hit: where it is, and what its file is to somebody who looks for code."""
+
+    path: str
+    first: int
+    last: int
+    role: FileRole
+
+    def meets(self, place: Found) -> bool:
+        """Say whether it has a line of *place*."""
+        wanted, start, end = place
+        return self.path == wanted and self.first <= end and start <= self.last
 
 
-def _codebase_search(kb: KnowledgeBase, text: str) -> list[Found]:
+Ask = Callable[[KnowledgeBase, str], list[Shown]]
+
+
+def _codebase_search(kb: KnowledgeBase, text: str) -> list[Shown]:
     hits = kb.codebase_search({"query": text, "maxResults": DEPTH})["hits"]
-    return [_found(hit["doc_path"], hit["citation"]) for hit in hits]
+    return [_shown(hit["doc_path"], hit, hit["citation"]) for hit in hits]
 
 
 def _search(mode: SearchMode) -> Ask:
-    def ask(kb: KnowledgeBase, text: str) -> list[Found]:
+    def ask(kb: KnowledgeBase, text: str) -> list[Shown]:
         hits = kb.search(SearchQuery(text=text, mode=mode, k=DEPTH)).hits
-        return [_found(hit.doc_path, span_fields(hit.citation.span)) for hit in hits]
+        return [
+            _shown(
+                hit.doc_path,
+                {"media": hit.media, "code_lang": hit.code_lang},
+                span_fields(hit.citation.span),
+            )
+            for hit in hits
+        ]
 
     return ask
 
 
-def _found(path: str, place: Mapping[str, Any]) -> Found:
+def _shown(path: str, hit: Mapping[str, Any], place: Mapping[str, Any]) -> Shown:
     """Return a hit by its lines, which code and other text have under different names."""
     first, last = ("line_start", "line_end") if "line_start" in place else ("start", "end")
-    return path, place.get(first, 1), place.get(last, 0)
+    known: Any = {"path": path, "media": hit["media"], "code_lang": hit.get("code_lang")}
+    return Shown(path, place.get(first, 1), place.get(last, 0), role_of(known))
 
 
 ASKED: Mapping[str, Ask] = {
@@ -141,57 +190,127 @@ ASKED: Mapping[str, Ask] = {
     "search, hybrid": _search(SearchMode.HYBRID),
     "search, words": _search(SearchMode.LEXICAL),
 }
-"""Everything that is measured."""
+"""Everything that is measured by its hits."""
+TOLD: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "codebase_search": ("codebase_search", {}),
+    "search, hybrid": ("search", {"mode": SearchMode.HYBRID.value}),
+    "search, words": ("search", {"mode": SearchMode.LEXICAL.value}),
+}
+"""The same, as a model asks a server that answers with text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a question, asked in one way."""
+
+    rank: int
+    """The first hit that meets one of its places, 0 for none of ten."""
+    above: tuple[str, ...] = ()
+    """What each hit before it is: its role, or ``file`` for other lines of a right file."""
+    characters: int = 0
+    """Of the text that a model reads, up to where a place is named, or all of it."""
+    is_told: bool = False
 
 
 def ranks(kb: KnowledgeBase, root: Path, asked: Sequence[Question], ask: Ask) -> list[int]:
     """Return at which hit each question meets one of its places, 0 for none of ten."""
-    found = []
-    for question in asked:
-        places = [found for place in question.places for found in _lines_of(root, place)]
-        hits = ask(kb, question.query)
-        met = (any(_meets(hit, place) for place in places) for hit in hits)
-        found.append(next((rank for rank, is_met in enumerate(met, 1) if is_met), 0))
-    return found
+    return [_answer(ask(kb, one.query), places_of(root, one)).rank for one in asked]
 
 
-def _meets(hit: Found, place: Found) -> bool:
-    path, first, last = hit
-    wanted, start, end = place
-    return path == wanted and first <= end and start <= last
+def places_of(root: Path, question: Question) -> list[Found]:
+    """Return the lines of all places that answer a question."""
+    return [found for place in question.places for found in _lines_of(root, place)]
 
 
-def _measure(folder: Path, place: Path, asked: Sequence[Question]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {name: [] for name in ASKED}
+def _answer(hits: Sequence[Shown], places: Sequence[Found]) -> Answer:
+    met = (any(map(hit.meets, places)) for hit in hits)
+    rank = next((rank for rank, is_met in enumerate(met, 1) if is_met), 0)
+    right = {path for path, *_ in places}
+    before = hits[: rank - 1] if rank else hits
+    return Answer(rank, tuple("file" if hit.path in right else hit.role.value for hit in before))
+
+
+def read_until(text: str, places: Sequence[Found]) -> tuple[int, bool]:
+    """Return after how many characters *text* names one of *places*, and whether it does."""
+    path, read = "", 0
+    for line in text.splitlines(keepends=True):
+        for named in _NAMED.finditer(line):
+            path, first = named["path"] or path, int(named["first"])
+            last = int(named["last"] or first)
+            if any(path == file and first <= e and s <= last for file, s, e in places):
+                return read + named.end(), True
+        read += len(line)
+    return len(text), False
+
+
+_NAMED = re.compile(
+    r"(?:^|(?<=, )|(?<=^also: )|(?<=^  ))(?P<path>[\w./+-]+)?:(?P<first>\d+)(?:-(?P<last>\d+))?"
+)
+"""A place in a head, in a line of its own, or among others."""
+
+
+def _measure(
+    folder: Path, place: Path, asked: Sequence[Question], *, embed: bool
+) -> dict[str, list[Answer]]:
+    found: dict[str, list[Answer]] = {name: [] for name in ASKED}
     for repo in dict.fromkeys(question.repo for question in asked):
         roots = sorted(path for path in folder.glob(f"{repo}*") if path.is_dir())
         if not roots:
             raise ValueError(f"{folder} has no folder whose name begins with {repo!r}")
         config = Config.inside(place / repo, Source(id=repo, root=roots[-1]))
         own = [question for question in asked if question.repo == repo]
+        places = [places_of(roots[-1], question) for question in own]
         with KnowledgeBase.open(config) as kb:
-            for _ in kb.ingest(IngestOptions(summary_only=True)):
+            for _ in kb.ingest(IngestOptions(summary_only=True, embed=embed)):
                 pass
+            texts = anyio.run(_texts, kb, own)
             for name, ask in ASKED.items():
-                found[name] += ranks(kb, roots[-1], own, ask)
+                for question, right, text in zip(own, places, texts[name], strict=True):
+                    answer = _answer(ask(kb, question.query), right)
+                    read, is_told = read_until(text, right)
+                    found[name].append(replace(answer, characters=read, is_told=is_told))
     return found
 
 
-def render(asked: Sequence[Question], found: Mapping[str, Sequence[int]]) -> str:
+async def _texts(kb: KnowledgeBase, asked: Sequence[Question]) -> dict[str, list[str]]:
+    """Return what a model reads of each question, by what is asked."""
+    told: dict[str, list[str]] = {name: [] for name in TOLD}
+    async with Client(create_server(kb, form=Form.TEXT), raise_exceptions=True) as client:
+        for name, (tool, arguments) in TOLD.items():
+            for question in asked:
+                result = await client.call_tool(tool, {"query": question.query, **arguments})
+                told[name].append(getattr(result.content[0], "text", ""))
+    return told
+
+
+_LIMITS = (1, 3, 5, 10)
+_ABOVE = (*(role.value for role in FileRole), "file")
+
+
+def render(asked: Sequence[Question], found: Mapping[str, Sequence[Answer]]) -> str:
     """Return the figures of each way to ask, by kind and of all."""
     kinds = [*dict.fromkeys(question.kind for question in asked), "all"]
     rows = []
     for name, row in found.items():
         for kind in kinds:
             pairs = zip(asked, row, strict=True)
-            own = [rank for question, rank in pairs if kind in {question.kind, "all"}]
-            mean = sum(1 / rank for rank in own if rank) / len(own)
-            rows.append((name, kind, str(len(own)), f"{mean:.3f}", *_within(own, (1, 5))))
-    return render_table(("asked by", "kind", "questions", "MRR@10", "first", "first 5"), rows)
+            own = [answer for question, answer in pairs if kind in {question.kind, "all"}]
+            rows.append((name, kind, str(len(own)), *_figures(own)))
+    first = (f"first {limit}" for limit in _LIMITS)
+    above = (f"{role} above" for role in _ABOVE)
+    return render_table(
+        ("asked by", "kind", "questions", "MRR@10", *first, *above, "told", "characters"), rows
+    )
 
 
-def _within(found: Sequence[int], limits: Sequence[int]) -> list[str]:
-    return [str(sum(0 < rank <= limit for rank in found)) for limit in limits]
+def _figures(own: Sequence[Answer]) -> Iterator[str]:
+    yield f"{sum(1 / answer.rank for answer in own if answer.rank) / len(own):.3f}"
+    for limit in _LIMITS:
+        yield str(sum(0 < answer.rank <= limit for answer in own))
+    for role in _ABOVE:
+        yield f"{sum(answer.above.count(role) for answer in own) / len(own):.1f}"
+    yield str(sum(answer.is_told for answer in own))
+    yield str(round(sum(answer.characters for answer in own) / len(own)))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -201,12 +320,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="what is ingested stays here")
     parser.add_argument("--each", action="store_true", help="print the ranks of each question")
     parser.add_argument("--questions", type=Path, default=QUESTIONS, help="a file of others")
+    parser.add_argument("--kinds", default="", metavar="BEGIN", help="those whose kind begins so")
+    parser.add_argument("--words", action="store_true", help="without vectors")
     options = parser.parse_args(words)
     use_private_cache()
-    asked = sorted(questions(options.questions), key=lambda question: question.repo)
+    asked = [one for one in questions(options.questions) if one.kind.startswith(options.kinds)]
+    asked.sort(key=lambda question: question.repo)
     try:
         with keep_in(options.keep) as place:
-            found = _measure(options.folder.resolve(), place, asked)
+            found = _measure(options.folder.resolve(), place, asked, embed=not options.words)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -214,7 +336,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print(render(asked, found))
     if options.each:
         rows = [
-            (question.query, question.repo, question.kind, *map(str, row))
+            (question.query, question.repo, question.kind, *(str(one.rank) for one in row))
             for question, *row in zip(asked, *found.values(), strict=True)
         ]
         print(render_table(("question", "repository", "kind", *found), rows))
