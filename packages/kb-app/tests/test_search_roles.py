@@ -14,7 +14,7 @@ from kb_app import Config, KnowledgeBase
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._search import roles
 from kb_app._search.ranking import Place, Row, page_of, parted
-from kb_app._search.roles import in_their_places
+from kb_app._search.roles import in_their_places, is_enough
 from kb_app._wiring import parts_of
 from kb_app.config import Embedding, Source
 from kb_core.ingest import IngestOptions
@@ -139,7 +139,9 @@ def test_pages_tell_of_the_code_of_their_own_source(
     head = [_row(0, 0.9), _row(1, 0.8)]
     page = {**_chunk(path), "source_id": "s" if is_beside_code else "notes"}
 
-    placed = in_their_places(head, {0: cast("StoredChunk", page), 1: _chunk("b.py")}, query, 0.0)
+    placed = in_their_places(
+        head, {0: cast("StoredChunk", page), 1: _chunk("b.py")}, query, mostly_code
+    )
 
     assert [row.chunk_key for row in placed] == ([1, 0] if is_beside_code else [0, 1])
 
@@ -162,7 +164,7 @@ def test_prose_may_pass_tests_and_settings_that_nobody_asks_for(
     lang = "toml" if path.endswith(".toml") else "python"
     code = cast("StoredChunk", {**_chunk(path), "media": "code", "code_lang": lang})
 
-    placed = in_their_places(head, {0: code, 1: note}, query, 0.0)
+    placed = in_their_places(head, {0: code, 1: note}, query, mostly_code)
 
     assert placed[0].chunk_key == first
 
@@ -171,7 +173,7 @@ def test_what_only_imports_comes_after_what_does_something() -> None:
     imports = cast("StoredChunk", {**_chunk("heads.py"), "text": "from pool import lease\n"})
     head = [_row(0, 0.9), _row(1, 0.5)]
 
-    placed = in_their_places(head, {0: imports, 1: _chunk("pool.py")}, "lease", 0.0)
+    placed = in_their_places(head, {0: imports, 1: _chunk("pool.py")}, "lease", mostly_code)
 
     assert [row.chunk_key for row in placed] == [1, 0]
 
@@ -180,9 +182,73 @@ def test_notes_among_a_few_scripts_do_not_tell_of_them() -> None:
     head = [_row(at, 0.9 - at / 100) for at in range(20)]
     chunks = {at: _chunk("b.py" if at == 1 else "a.md") for at in range(20)}
 
-    placed = in_their_places(head, chunks, "where is the lease", 0.0)
+    placed = in_their_places(head, chunks, "where is the lease", lambda _: False)
 
-    assert placed[0].chunk_key == 0
+    assert [row.chunk_key for row in placed] == list(range(20))
+    assert is_enough(list(chunks.values()), lambda _: False)
+
+
+@pytest.mark.parametrize(
+    ("query", "order"),
+    [
+        ("a lease that expired", "PPCCPCPPPP"),
+        ("how does a lease expire", "CCPCPPPPPP"),
+        ("does a lease expire", "CCPCPPPPPP"),
+        ("where a lease expires", "CCPCPPPPPP"),
+        ("was passiert, wenn ein lease abläuft", "CCPCPPPPPP"),
+        ("how do I let a lease expire", "PPPPPPCCPC"),
+        ("how to let a lease expire", "PPPPPPCCPC"),
+        ("what do the docs say of a lease", "PPPPPPCCPC"),
+        ("what changed for leases", "PPPPPPCCPC"),
+    ],
+)
+def test_two_of_three_are_code_where_most_is_unless_a_page_is_asked_for(
+    query: str, order: str
+) -> None:
+    """Where nothing tells what is asked for, the best page stays the first."""
+    paths = ["a.md"] * 6 + ["b.py"] * 2 + ["c.md", "d.py"]
+    head = [_row(at, 0.9 - at / 20) for at in range(10)]
+    chunks = {at: _chunk(path) for at, path in enumerate(paths)}
+
+    placed = in_their_places(head, chunks, query, mostly_code)
+
+    assert "".join("C" if paths[row.chunk_key][2] == "p" else "P" for row in placed) == order
+    assert [row.score for row in placed] == [row.score for row in head]
+
+
+def test_code_that_shares_little_with_a_question_passes_no_page() -> None:
+    chunks = {0: _chunk("a.md"), 1: _chunk("b.py")}
+
+    def first(score: float) -> int:
+        head = [_row(0, 0.9), _row(1, score)]
+        return in_their_places(head, chunks, "how long is a lease", mostly_code)[0].chunk_key
+
+    assert [first(0.2), first(0.3)] == [0, 1]
+
+
+def test_a_list_is_looked_at_until_it_has_as_much_code_as_is_put_in_order() -> None:
+    pages, code = [_chunk("a.md")] * 90, [_chunk("b.py")] * 10
+    tests = [_chunk("tests/b.py")] * 10
+
+    assert not is_enough([*pages, *code[1:], *tests], mostly_code)
+    assert is_enough([*pages, *code], mostly_code)
+
+
+def test_the_code_that_decides_is_found_behind_twenty_pages_that_say_more(tmp_path: Path) -> None:
+    config = Config.inside(tmp_path / "data", Source(id="s", root=tmp_path / "root"))
+    config = replace(config, embedding=Embedding(model="none"))
+    (tmp_path / "root").mkdir()
+    for at in range(21):
+        (tmp_path / "root" / f"{at:02}.md").write_text(f"A lease expires.{' so' * at}\n", "utf-8")
+        (tmp_path / "root" / f"{at:02}.py").write_text("def other():\n    return 1\n", "utf-8")
+    (tmp_path / "root" / "pool.py").write_text("def end(lease):\n    expires = 1\n", "utf-8")
+    with KnowledgeBase.open(config) as kb:
+        for _ in kb.ingest(IngestOptions(summary_only=True)):
+            pass
+        text = "how does it notice that a lease expires"
+        hits = kb.search(SearchQuery(text=text, mode=SearchMode.LEXICAL)).hits
+
+    assert [hit.doc_path for hit in hits][:2] == ["pool.py", "00.md"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +266,7 @@ def test_who_asks_which_test_does_something_gets_that_before_what_it_is_of(
     named = cast("StoredChunk", {**_chunk("pool.py"), "symbol": "Pool.takeLease"})
     head = [_row(0, 0.85), _row(1, 0.8)]
 
-    placed = in_their_places(head, {0: named, 1: _chunk("tests/test_pool.py")}, query, 0.0)
+    placed = in_their_places(head, {0: named, 1: _chunk("tests/test_pool.py")}, query, mostly_code)
 
     assert placed[0].chunk_key == first
 
@@ -210,7 +276,7 @@ def test_code_of_others_comes_after_what_is_its_own(folder: str) -> None:
     head = [_row(0, 0.85), _row(1, 0.8)]
     chunks = {0: _chunk(f"{folder}/pool.py"), 1: _chunk("src/pool.py")}
 
-    placed = in_their_places(head, chunks, "how does the pool lease", 0.0)
+    placed = in_their_places(head, chunks, "how does the pool lease", mostly_code)
 
     assert [row.chunk_key for row in placed] == [1, 0]
 
@@ -223,7 +289,7 @@ def test_a_place_is_where_a_function_begins(query: str, first: int) -> None:
     goes_on = cast("StoredChunk", {**begins, "part": 2})
     head = [_row(0, 0.85), _row(1, 0.8)]
 
-    placed = in_their_places(head, {0: goes_on, 1: begins}, query, 0.0)
+    placed = in_their_places(head, {0: goes_on, 1: begins}, query, mostly_code)
 
     assert placed[0].chunk_key == first
 
@@ -232,7 +298,7 @@ def test_the_name_of_what_is_defined_says_what_it_does() -> None:
     named = cast("StoredChunk", {**_chunk("c.py"), "symbol": "Pool.takeLease"})
     head = [_row(0, 0.85), _row(1, 0.8)]
 
-    placed = in_their_places(head, {0: _chunk("b.py"), 1: named}, "take the lease", 0.0)
+    placed = in_their_places(head, {0: _chunk("b.py"), 1: named}, "take the lease", mostly_code)
 
     assert placed[0].chunk_key == 1
 
@@ -274,6 +340,10 @@ def test_each_row_is_on_one_side_of_the_border(
     assert [row.score for row in (*head, *rest)] == scores
 
 
+def mostly_code(home: tuple[str, str | None]) -> bool:
+    return home == ("s", None)
+
+
 def _row(at: int, score: float) -> Row:
     return Row(Fused(at, score, None, None, None, None), score, "fused")
 
@@ -290,27 +360,24 @@ def _chunk(path: str) -> StoredChunk:
         st.tuples(st.sampled_from(["a.md", "b.py", "tests/c.py", "d.txt"]), st.floats(0.1, 1)),
         max_size=12,
     ),
-    least=st.floats(0, 0.1),
     query=st.sampled_from(["lease", "lease test", "where is the lease taken"]),
+    is_mostly_code=st.booleans(),
 )
 def test_prose_keeps_its_order_and_no_row_is_lost(
-    rows: list[tuple[str, float]], least: float, query: str
+    rows: list[tuple[str, float]], query: str, is_mostly_code: bool
 ) -> None:
     ordered = sorted(rows, key=lambda row: -row[1])
     head = [_row(at, round(score, 6)) for at, (_, score) in enumerate(ordered)]
     chunks = {at: _chunk(path) for at, (path, _) in enumerate(ordered)}
     is_code = [path.endswith(".py") for path, _ in ordered]
 
-    placed = in_their_places(head, chunks, query, least)
+    placed = in_their_places(head, chunks, query, lambda _: is_mostly_code)
 
     assert sorted(row.chunk_key for row in placed) == list(range(len(head)))
-    prose = [row for row in placed if not is_code[row.chunk_key]]
-    kept = [row for at, row in enumerate(head) if not is_code[at]]
-    is_place = query.startswith("where")
-    assert is_place or prose == kept
-    scores = [row.score for row in placed]
-    assert scores == sorted(scores, reverse=True)
-    assert all(row.score == row.fused.score >= least for row in placed)
-    if not is_place:
-        assert all(at <= row.chunk_key for at, row in enumerate(placed) if row in prose)
-    assert [row.chunk_key for row in prose] == [row.chunk_key for row in kept]
+    assert [row.score for row in placed] == [row.score for row in head]
+    assert all(row.score == row.fused.score for row in placed)
+    keys = [row.chunk_key for row in placed]
+    prose = [key for key in keys if not is_code[key]]
+    assert prose == sorted(prose)
+    code = [key for key in keys if ordered[key][0] == "b.py"]
+    assert code == sorted(code)

@@ -12,8 +12,8 @@ code is for.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEPTH",
+    "STEP",
+    "Home",
     "declares",
     "in_their_places",
+    "is_enough",
     "is_late",
     "role_filter",
     "role_of",
@@ -124,14 +127,9 @@ def role_filter(roles: Collection[FileRole]) -> Filter:
 # -------------------------------------------------------------------- weights
 
 _WEIGHTS = {FileRole.CODE: 1.0, FileRole.DOCS: 0.9, FileRole.CONFIG: 0.7, FileRole.TESTS: 0.7}
-_WHERE = {FileRole.DOCS: 0.6, FileRole.TESTS: 0.5}
-"""Of what tells about a place, and of what tries it, where the place itself is asked for. On
-fifteen such questions about three repositories the mean reciprocal rank is .71 where it is .57
-without; .75 and .6 give .64."""
-_WHERE_IN_A_LIST = {FileRole.DOCS: 0.75, FileRole.TESTS: 0.5}
-"""The same in a list of everything, where the place may be a page. With .7 to .8 such questions
-find as much, and sentences of the documentation that are asked for by *where is* find their
-page at .75, .79 and .82, and at .91 without."""
+_WHERE = {FileRole.DOCS: 0.5, FileRole.TESTS: 0.5}
+"""Of what tells about code, and of what tries it, where a question asks what that does, or where:
+among files of code alone. Of pages, .4 takes the first place from those that answer."""
 _FOREIGN = 0.7
 """Of code of others that a repository carries along: it is asked of what is its own."""
 _DECLARED = 0.7
@@ -171,10 +169,17 @@ _ASKED_WHERE = (
 """What a question begins with that asks for a place in code."""
 _ANYWHERE = ("어디", "どこ", "哪里", "哪裡", "在哪")
 """In languages that do not ask it first."""
-_ASKED_WHERE_TOLD = lazy_pattern(
-    r"(?i)\b(?:i|we|you|my|our|your|ich|wir|je|nous|describ\w+|explain\w*|mention\w*)\b"
+_ASKED_OF_CODE = lazy_pattern(
+    r"(?i)\W*(?:how(?! to\b)|what|which|who|in (?:which|what)"
+    r"|wie|welche\w*|was|wann|wer|comment|quel\w*|qué|cómo|cuál\w*|como|quale|hoe|welke|wat|как|что"
+    r"|(?:when\s+)?(?:is|are|was|were|does|do|did|can|may|will|would|should|must|has|have))\b"
 )
-"""Who asks where something is told, or where to find or to do it, is after a page."""
+"""What a question begins with that asks what is done, and how."""
+_ASKED_TOLD = lazy_pattern(
+    r"(?i)\b(?:i|we|you|my|our|your|ich|wir|je|nous|describ\w+|explain\w*|mention\w*)\b"
+    r"|^\W*how to\b"
+)
+"""Who asks where something is told, or where to find it or how to do it, is after a page."""
 
 _ASKED_TESTS = lazy_pattern(
     r"(?i)\b(?:which|what|any)\s+(?:unit\s+)?(?:tests?|specs?)\b"
@@ -198,89 +203,94 @@ _GIVEN = lazy_pattern(r"(?m)^[ \t]*([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)")
 """A name that is given a value."""
 
 
-DEPTH = 20
-"""Rows of a list whose code is put in order; ten do two thirds as well, thirty no better."""
-_BESIDE_PROSE = 0.7
+DEPTH, STEP = 100, 20
+"""So many rows of a list are looked at, so many at a time, until they are enough: where pages and
+tests say the words of a question, the code that decides it often comes after fifty of them."""
+_WEIGHED = 10
+"""Passages of code that are put in order; a hundred do no better."""
+_BESIDE_PROSE = 0.5
 """Of tests and settings that nobody asked for, in a list that has prose as well."""
-_MOSTLY_CODE = 0.15
-"""The share of code, three of twenty passages, from which pages are taken to tell of it."""
+_SHARES_LITTLE = 0.3
+"""What code that passes a page has of its score at least."""
+
+Home = tuple[str, str | None]
+"""The source of a passage, and the repository in it."""
+
+
+def is_enough(chunks: Collection[StoredChunk], is_mostly_code: Callable[[Home], bool]) -> bool:
+    """Say whether it is known what comes first: where code does, there is as much as is weighed."""
+    if not any(map(is_mostly_code, set(map(_home, chunks)))):
+        return True
+    return sum(role_of(chunk) is FileRole.CODE for chunk in chunks) >= _WEIGHED
 
 
 def in_their_places(
-    head: Sequence[Row], chunks: Mapping[int, StoredChunk], query: str, least: float
+    head: Sequence[Row],
+    chunks: Mapping[int, StoredChunk],
+    query: str,
+    is_mostly_code: Callable[[Home], bool],
 ) -> list[Row]:
-    """Return the first rows of a list, those of code in the order of what they are, too.
+    """Return the first rows of a list in the order of what they are, too.
 
-    They share the places that they have: of code beside prose nothing is known, but that tests,
-    settings and lists of changes which the question does not ask for come later. Where it asks
-    for a place in code, or for a test, the pages that tell of it are weighed as well. No row
-    falls below *least*, which is what the next one has.
+    The places that code has are shared by it, in the order of its weights, and nothing is known
+    of code beside prose but that tests, settings and lists of changes which the question does
+    not ask for come later. Only where most of a home is code, two of each three of its passages
+    are: the first one, too, where the question asks what is done, and none more than there are
+    where it asks what a page tells. A row has the score of its place.
     """
     known = {at: chunks[row.chunk_key] for at, row in enumerate(head) if row.chunk_key in chunks}
-    code = {at: one for at, one in known.items() if one["media"] == Media.CODE.value}
-    if not code:
+    if all(one["media"] != Media.CODE.value for one in known.values()):
         return list(head)
     wish = wish_of(query)
-    if wish.is_where and _ASKED_WHERE_TOLD.search(query):
-        wish = wish._replace(is_where=False)
-    pages = _pages_of_code(known, code)
-    if wish.is_where or wish.is_for_tests:
-        scores = _beside_pages(head, {**pages, **code}, wish)
-    else:
-        scores = _in_places(head, code, pages, wish)
-    rows = [_scored(head[at], max(least, round(score, 6))) for at, score in scores.items()]
-    return sorted(rows, key=lambda row: -round(row.score, 6))
-
-
-def _pages_of_code(
-    known: Mapping[int, StoredChunk], code: Mapping[int, StoredChunk]
-) -> dict[int, StoredChunk]:
-    """Return the pages that tell of code: those of the same repository, or else source.
-
-    Of what is found there some has to be code: notes among a few scripts do not tell of these.
-    """
-    found = Counter(map(_home, known.values()))
-    of_code = Counter(map(_home, code.values()))
-    homes = {home for home, count in of_code.items() if count >= _MOSTLY_CODE * found[home]}
-    return {at: one for at, one in known.items() if at not in code and _home(one) in homes}
-
-
-def _home(chunk: StoredChunk) -> tuple[str, str | None]:
-    return chunk["source_id"], chunk["repo"]
-
-
-def _in_places(
-    head: Sequence[Row],
-    code: Mapping[int, StoredChunk],
-    pages: Mapping[int, StoredChunk],
-    wish: Wish,
-) -> dict[int, float]:
-    """Return what rows score where those of code share their places, in the order of these."""
-    order = sorted(code, key=lambda at: -head[at].score * weight_of(code[at], wish))
-    standing = dict(zip(code, order, strict=True))
-    scores = {}
-    for place, row in enumerate(head):
-        at = standing.get(place, place)
-        is_aside = at in code and role_of(code[at]) not in {FileRole.CODE, *wish.roles}
-        is_record = at in pages and _is_record(pages[at]) and not wish.is_of_record
-        scores[at] = row.score * (_BESIDE_PROSE if is_aside else _RECORD if is_record else 1)
-    return scores
-
-
-def _beside_pages(
-    head: Sequence[Row], known: Mapping[int, StoredChunk], wish: Wish
-) -> dict[int, float]:
-    """Return what rows score where code and the pages beside it are weighed alike.
-
-    The best stays as good as the best was.
-    """
-    scores = {
-        at: row.score * (weight_of(known[at], wish, _WHERE_IN_A_LIST) if at in known else 1)
+    sought = {FileRole.CODE, *wish.roles} - {FileRole.DOCS}
+    code = [at for at, one in known.items() if role_of(one) in sought and not _is_head(one)]
+    mostly = {home for home in set(map(_home, known.values())) if is_mostly_code(home)}
+    own = {at for at, one in known.items() if _home(one) in mostly}
+    weighed = {at: head[at].score * weight_of(known[at], wish) for at in code[:_WEIGHED]}
+    best = sorted(weighed, key=lambda at: -round(weighed[at], 6))
+    places = [(at, head[of].score) for at, of in zip([*best, *code[_WEIGHED:]], code, strict=True)]
+    others = [
+        (at, row.score * (_beside_code(known[at], wish, is_own=at in own) if at in known else 1))
         for at, row in enumerate(head)
-    }
-    most = max(scores.values())
-    scale = min(1.0, head[0].score / most) if most > 0 else 1.0
-    return {at: score * scale for at, score in scores.items()}
+        if at not in set(code)
+    ]
+    others.sort(key=lambda row: -round(row[1], 6))
+    order = _mixed(places, others, own, wish)
+    return [_scored(head[at], row.score) for at, row in zip(order, head, strict=True)]
+
+
+def _mixed(
+    code: Sequence[tuple[int, float]],
+    others: Sequence[tuple[int, float]],
+    own: Collection[int],
+    wish: Wish,
+) -> Iterator[int]:
+    """Yield the rows of two lists with scores as one; *own* are of a home that is mostly code."""
+    left, right = deque(code), deque(others)
+    shown = of_code = 0
+    while left and right:
+        (it, place), (page, score) = left[0], right[0]
+        lags = of_code < wish.least_of_code(shown) and it in own and page in own
+        is_code = place >= score * (_SHARES_LITTLE if lags else 1)
+        at, _ = (left if is_code else right).popleft()
+        shown += at in own
+        of_code += is_code and at in own
+        yield at
+    yield from (at for at, _ in (*left, *right))
+
+
+def _beside_code(chunk: StoredChunk, wish: Wish, *, is_own: bool) -> float:
+    """Return what the score of a passage counts that is not what is looked for."""
+    is_aside = role_of(chunk) in {FileRole.TESTS, FileRole.CONFIG}
+    if is_aside and (is_own or chunk["media"] == Media.CODE.value):
+        return _BESIDE_PROSE
+    if chunk["media"] == Media.CODE.value:
+        return _HEAD
+    return _RECORD if is_own and _is_record(chunk) and not wish.is_of_record else 1.0
+
+
+def _home(chunk: StoredChunk) -> Home:
+    return chunk["source_id"], chunk["repo"]
 
 
 def _scored(row: Row, score: float) -> Row:
@@ -294,12 +304,22 @@ class Wish(NamedTuple):
 
     roles: frozenset[FileRole]
     is_where: bool
+    is_of_code: bool
+    """Whether it asks what is done, or where: code comes first."""
+    is_told: bool
+    """Whether it asks what a page tells: code does not come before it for being code."""
     is_of_record: bool
     is_for_tests: bool
     """Whether it asks which test does something, and not only what tests say, too."""
     names: frozenset[str]
     words: tuple[frozenset[str], ...]
     """Its words, each as what a text has that holds it."""
+
+    def least_of_code(self, shown: int) -> int:
+        """Return of how many passages code is at least, the one after *shown* others included."""
+        if self.is_told:
+            return 0
+        return -(-2 * (shown + 1) // 3) if self.is_of_code else 2 * shown // 3
 
 
 def wish_of(query: str) -> Wish:
@@ -315,20 +335,25 @@ def wish_of(query: str) -> Wish:
     is_where = is_where or any(word in query for word in _ANYWHERE)
     words = tuple(frozenset(term.forms or term.stems) for term in query_terms(query, ("en",)))
     is_of_record = not asked.isdisjoint(_ASKED_RECORD)
+    is_for_tests = _ASKED_TESTS.search(query) is not None
+    is_told = _ASKED_TOLD.search(query) is not None or is_of_record or FileRole.DOCS in roles
+    asks = not roles and _ASKED_OF_CODE.match(query) is not None
     return Wish(
         frozenset(roles),
         is_where,
+        not is_told and (is_where or asks or is_for_tests),
+        is_told,
         is_of_record,
-        _ASKED_TESTS.search(query) is not None,
+        is_for_tests,
         frozenset(names),
         tuple(filter(None, words)),
     )
 
 
-def weight_of(chunk: StoredChunk, wish: Wish, where: Mapping[FileRole, float] = _WHERE) -> float:
-    """Return what a score counts by what its passage is; *where*, if a place is asked for."""
+def weight_of(chunk: StoredChunk, wish: Wish) -> float:
+    """Return what a score counts by what its passage is."""
     role = role_of(chunk)
-    weights = {**_WEIGHTS, **where} if wish.is_where else _WEIGHTS
+    weights = {**_WEIGHTS, **_WHERE} if wish.is_where or wish.is_of_code else _WEIGHTS
     weights = {**weights, **_BESIDE_TESTS} if wish.is_for_tests else weights
     weight = 1.0 if role in wish.roles else weights[role]
     if role is FileRole.DOCS and _is_record(chunk):
