@@ -41,7 +41,8 @@ Fate: TypeAlias = Literal["gone", "ignored", "unknown"]
 _Narrow: TypeAlias = "dict[str, _Narrow]"
 
 LEADS_NOWHERE = "link leads nowhere"
-"""Why a link is not readable whose target is gone; any other refusal tells nothing of a file."""
+"""Why a link is not readable whose target is gone, or is a link back to it; any other refusal
+tells nothing of a file."""
 _NEVER = {".git", ".git/"}
 _OUR_STORE = "kebab.duckdb"
 """Is in every data directory, of this knowledge base and of others."""
@@ -267,9 +268,11 @@ class Walk:
             self.dangling.add(path)
             return (self._left(path, disk, SkipReason.UNREADABLE, LEADS_NOWHERE),)
         except OSError as error:
-            if error.errno != errno.ELOOP:
+            is_loop = error.errno == errno.ELOOP
+            if not is_loop:
                 self._closed[path] = SkipReason.UNREADABLE  # it may be a folder, for all one knows
-            return (self._left(path, disk, SkipReason.UNREADABLE, _why(error)),)
+            why = LEADS_NOWHERE if is_loop else _why(error)
+            return (self._left(path, disk, SkipReason.UNREADABLE, why),)
         if not stat.S_ISREG(found.st_mode):
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
             return (self._left(path, disk, SkipReason.UNSUPPORTED, kind),)
