@@ -463,6 +463,37 @@ def test_what_is_in_files_that_are_no_text_is_found_and_the_others_wait(large: H
     assert not letters.exists()  # all is read: nobody looks any more
 
 
+GREPPED = {
+    named(7): (["n7.md"], False),
+    f"The (?:Beaver|otter) {'n'}amed (?:{named(8)}|{named(9)})": ([], False),
+    f"(?i)NAMED ({named(8)}|{named(9)})": (["n8.md", "n9.md"], False),
+    "beaver named qa[a-z]+ builds": ([f"n{at}.md" for at in range(10)], False),
+    "stoat": (["w.docx", "wide.txt"], False),
+    "never written": ([], False),
+    r"^\w+ was": (["was.md"], False),
+    r"^[IJ]t[ ]\w+\W$": (["was.md"], True),
+    "miss": (["long.md"], False),
+}
+
+
+@pytest.mark.parametrize("pattern", GREPPED)
+def test_grep_of_a_new_folder_reads_what_may_match_and_answers_of_all(
+    large: Home, pattern: str
+) -> None:
+    (large.folder / "w.docx").write_bytes(docx("<w:p><w:r><w:t>A stoat</w:t></w:r></w:p>"))
+    (large.folder / "wide.txt").write_bytes("A stoat was".encode("utf-16"))
+    large.write("clone/was.md", "It was.\n")
+    large.write("clone/long.md", "A mi\u017fs.\n")
+    paths, is_whole = GREPPED[pattern]
+
+    asked = ("grep", pattern, "--in", str(large.folder), "--ignore-case")
+    found = large.json(*asked[:-1] if pattern.startswith("The") else asked)
+
+    assert sorted(file["doc_path"] for file in found["files"]) == sorted(paths)
+    assert (found["searched"], found["complete"]) == (66, True)
+    assert [row["complete"] for row in large.json("list", "workspaces")["items"]] == [is_whole]
+
+
 def test_what_all_of_a_folder_decides_reads_all_of_it(large: Home) -> None:
     asked = ["qazb AND dam", '"named qazb"', "qazb path:n1", "beaver -dam", "title:qazb"]
     assert not any(_words_of(SearchQuery(text=text)) for text in asked)

@@ -398,8 +398,14 @@ class Workspace(KnowledgeBase):
         return Asking(self._engine(stop), self._config, self._parts, stop, self._told)
 
     def grep(self, query: GrepQuery, *, stop: threading.Event | None = None) -> types.GrepResponse:
+        from kb_app._search.grep import needs_of
+
         self._read_if_asked([query])
-        return super().grep(query, stop=stop)
+        is_narrow = bool(query.paths or query.filters.given())
+        with self._waits.for_part(None if is_narrow else needs_of(query) or None, 1.0):
+            found = super().grep(query, stop=stop)
+        found["searched"] += self._left.files if found["complete"] else 0
+        return found
 
     def sources(self) -> list[tuple[str, str]]:
         return [(source.id, str(source.root)) for source in self._config.sources]
@@ -517,7 +523,8 @@ class Workspace(KnowledgeBase):
         try:
             known = home.read()
             self._reads_late |= known.reads_late
-            if not known.is_whole and (self._waits.own.sought is None or not known.folders):
+            is_question = isinstance(self._waits.own.sought, str)  # which reads so much, no more
+            if not known.is_whole and not (is_question and known.folders):
                 check_size(self._place.config, self._place.folders[0], self._place.told)
             home.use(self._place.folders, is_whole=known.is_whole, reads_late=known.reads_late)
             sweep(self._config, self._place.environ, spare=home.path)

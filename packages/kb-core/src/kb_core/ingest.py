@@ -6,7 +6,7 @@ Counters of a report derive from its items.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -71,9 +71,10 @@ class IngestOptions:
     """Later phases that are left for another run; what waits for them goes on waiting."""
     is_first_look: bool = False
     """Nobody sees anything before its end, so that it is published in as few steps as can be."""
-    sought: str | None = None
+    sought: str | Sequence[Sequence[str]] | None = None
     """A question that waits for the end: of new texts, those which promise most for it are read,
-    up to ``sought_bytes`` of them (0 for none), and the others left for another run."""
+    up to ``sought_bytes`` of them (0 for none), and the others left for another run. Or literals,
+    of each list of which a text needs one: those that lack one are left."""
     sought_bytes: int = 0
 
 

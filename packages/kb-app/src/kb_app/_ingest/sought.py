@@ -20,7 +20,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -38,10 +38,12 @@ from kb_core.ingest import ItemKind, Left
 from kb_core.media import Media
 from kb_core.ports import Clock
 from kb_core.search import Sampling
-from kb_core.values import dataclass, field
+from kb_core.values import dataclass, field, replace
 
 __all__ = ["Look", "Telling", "leave_unsought", "wanted_words"]
 
+Sought: TypeAlias = "str | Sequence[Sequence[str]]"
+"""A question; or literals, of each list of which a text needs one, in whichever case."""
 Word: TypeAlias = "tuple[str, ...]"
 """What a word begins with in each of its spellings, in lower case."""
 
@@ -57,6 +59,8 @@ _SHORTEST = 3
 _SATURATION = 2.0
 """How often a word has to be in a stretch for half of what it can add."""
 _WORDS = re.compile(r"[^\W_]+")
+_LONG_S = "\u017f"
+"""The one letter beside those of ASCII that is one of them in another case, and lower itself."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
@@ -257,18 +261,22 @@ class Telling:
                 yield files[done.index][0], done.value
 
 
-def leave_unsought(plans: Sequence[Plan], question: str, most_bytes: int, telling: Telling) -> Left:
-    """Leave for another run what promises less for *question* than the best files do.
+def leave_unsought(
+    plans: Sequence[Plan], sought: Sought, most_bytes: int, telling: Telling
+) -> Left:
+    """Leave for another run what promises less for a question than the best files do.
 
     These are *most_bytes* together, with those among them that are read already; 0 leaves all
-    that is new. What has changed is read anew, and so is what is not told. Return what is left;
-    the plans of that saw their sources in part.
+    that is new. What has changed is read anew, and so is what is not told. Of literals, texts are
+    left that lack one. Return what is left; the plans of that saw their sources in part.
     """
+    if not isinstance(sought, str):
+        return _leave(plans, {file.name: file for file in _lacking(plans, sought)})
     waiting = {file.name: file for plan in plans for file in _unread(plan)}
     is_little = sum(file.size * _times(file) for file in waiting.values()) <= most_bytes
     if is_little or sum(map(_times, waiting.values())) <= _LEAST_FILES * (most_bytes > 0):
         return Left()
-    look = Look(wanted_words(question))
+    look = Look(wanted_words(sought))
     costs = dict[str, tuple[int, int]]()
     if look.words:  # where none of it is to be read, too: it says how rare they are
         files = {file.name: file for plan in plans for file in _read(plan)} | waiting
@@ -283,12 +291,28 @@ def leave_unsought(plans: Sequence[Plan], question: str, most_bytes: int, tellin
         if not promised[name] or (room < 0 and spared < 0):
             break
         waiting.pop(name, None)
+    promising = sum(promised.get(name, 0) > 0 for name in waiting)
+    return replace(_leave(plans, waiting), promising=promising, sampling=look.sampling(waiting))
+
+
+def _lacking(plans: Sequence[Plan], needs: Sequence[Sequence[str]]) -> Iterator[_File]:
+    """Yield the new texts that hold, for one of *needs*, none of its literals in any case."""
+    lowered = [[literal.lower() for literal in one] for one in needs]
+    for file in (file for plan in plans for file in _unread(plan)):
+        text = file.text()
+        if text is None or _LONG_S in text:
+            continue
+        if not all(any(literal in text for literal in one) for one in lowered):
+            yield file
+
+
+def _leave(plans: Sequence[Plan], waiting: Mapping[str, _File]) -> Left:
+    """Take what is *waiting* out of *plans*."""
     for plan in plans:
         later = {file.path for file in waiting.values() if file.source is plan.source}
         plan.wanted = [want for want in plan.wanted if want.file.path not in later]
         plan.verified = plan.verified and not later
-    promising = sum(promised.get(name, 0) > 0 for name in waiting)
-    return Left(files=len(waiting), promising=promising, sampling=look.sampling(waiting))
+    return Left(files=len(waiting))
 
 
 def _look_at(

@@ -30,12 +30,12 @@ from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
 from kb_core.search import GrepQuery
 from kb_core.text import nfc
 from kb_core.values import dataclass, field
-from kb_search.patterns import Form, Pattern, compile_pattern
+from kb_search.patterns import Form, Needs, Pattern, compile_pattern
 
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["function_begun", "grep", "name_given"]
+__all__ = ["function_begun", "grep", "name_given", "needs_of"]
 
 SECONDS = 10.0
 """What one call may take."""
@@ -115,13 +115,7 @@ def grep(
     stop: Event | None = None,
 ) -> types.GrepResponse:
     """Return grep_response.v1; what is there when time is up, or somebody says to *stop*."""
-    pattern = compile_pattern(
-        query.pattern,
-        fixed=query.fixed,
-        word=query.word,
-        ignore_case=query.ignores_case,
-        multiline=query.multiline,
-    )
+    pattern = _compiled(query)
     where, warnings = _where(snapshot, query)
     looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
     found = list(looking.through(snapshot.texts(where, pattern.needs)))
@@ -150,6 +144,26 @@ def grep(
         "corpus_revision": snapshot.control.corpus_revision,
     }
     return wire.grep_response(query, files, totals, complete=looking.complete, warnings=warnings)
+
+
+def needs_of(query: GrepQuery) -> Needs:
+    """Return literals that stand in the bytes of every text that matches, in whichever case.
+
+    A text holds one of each; nothing is returned where that cannot be told.
+    """
+    if query.multiline:
+        return ()
+    return tuple(one for one in _compiled(query).needs if all(map(str.isascii, one)))
+
+
+def _compiled(query: GrepQuery) -> Pattern:
+    return compile_pattern(
+        query.pattern,
+        fixed=query.fixed,
+        word=query.word,
+        ignore_case=query.ignores_case,
+        multiline=query.multiline,
+    )
 
 
 def _count(snapshot: IndexSnapshot, where: Filter | None) -> int:
