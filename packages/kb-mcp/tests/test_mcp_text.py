@@ -337,6 +337,18 @@ async def test_what_has_no_room_is_a_line_or_counted_and_the_list_goes_on() -> N
     assert rest.startswith("passages 11 to 12 in 2 files, by words\n")
 
 
+async def test_who_is_not_shown_all_passages_of_code_is_not_told_to_ask_for_more() -> None:
+    files = [document(f"src/{n}.py", f"def otter{n}(sea):\n    return {n}\n") for n in range(12)]
+    asked = {"query": "otter sea", "maxResults": 8}
+
+    enough = await told(knowledge_base(*files), "codebase_search", asked)
+    little = await told(knowledge_base(*files), "codebase_search", {**asked, "max_tokens": 100})
+
+    assert enough.endswith("there are more: give a larger maxResults, or ask more precisely")
+    assert "larger maxResults" not in little
+    assert little.endswith("more of these: give max_tokens, or a smaller maxResults")
+
+
 async def test_a_list_takes_only_the_room_that_no_passage_fits_into() -> None:
     """Text is what was asked for: lines for the others may not cost a passage its place."""
     swims = "Otters swim, and what they do all day is told here at some length. " * 7

@@ -56,6 +56,7 @@ of notes, each alone and then twelve at once, 27 and 22 are shown a line that an
 19 where all ten compete."""
 _OVER = "… {} more of these: give max_tokens, or a smaller k"
 _OVER_OF_CODE = "… {} more of these: give max_tokens, or a smaller maxResults"
+_MORE_OF_CODE = "there are more: give a larger maxResults, or ask more precisely"
 _OVER_EACH = "… {} more found"
 _OF_VALUES = 4
 """One part in so many of an answer may be values of constants that its lines use."""
@@ -151,7 +152,7 @@ def codebase_text(
         first.append(f"query {failed['query'] + 1} ({query}) failed: {_error(failed['error'])}")
     tail = list(_remarks(response))
     if response["truncated"]:
-        tail.append("there are more: give a larger maxResults, or ask more precisely")
+        tail.append(_MORE_OF_CODE)
     about = None if is_whole else " ".join(query["query"] for query in queries)
     view = _View(
         tokens=tokens,
@@ -350,6 +351,8 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
         laid = _whole(page, hits, room, view)
     else:
         laid = _telling(page, hits, room, view, view.about)
+    if laid.over:  # who is not shown all of these is not to ask for more
+        tail = [line for line in tail if line != _MORE_OF_CODE]
     blocks = [line for block in _blocks(page, laid.shown) for line in block]
     also = [_ALSO, *(f"{INDENT}{line}" for line in laid.briefs)] if laid.briefs else []
     said = tuple(line for piece in laid.shown for line in piece.said())
