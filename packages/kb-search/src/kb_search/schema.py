@@ -16,13 +16,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from hashlib import blake2b
 from operator import attrgetter
 from typing import Any, TypeAlias
 
 import tantivy
 
 from kb_core.clock import to_epoch
+from kb_core.ids import blake2b
 from kb_core.media import Media, TrustLevel
 from kb_core.records import (
     ChunkRecord,

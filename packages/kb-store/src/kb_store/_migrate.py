@@ -10,10 +10,10 @@ migration that was edited afterwards, is recognised and refused untouched.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import blake2b
-from importlib import resources
+from pathlib import Path
 
 from kb_core.errors import StoreCorrupt, StoreNewer
+from kb_core.ids import blake2b
 from kb_core.ports import Clock
 from kb_core.values import dataclass
 from kb_store._embeddings import quantize_halves
@@ -49,12 +49,10 @@ class Migration:
 
 def migrations() -> list[Migration]:
     """Return the migrations of this version, in order."""
-    folder = resources.files("kb_store") / "migrations"
     return sorted(
         (
             Migration(int(file.name[1:5]), file.name, file.read_text(encoding="utf-8"))
-            for file in folder.iterdir()
-            if file.name.endswith(".sql")
+            for file in Path(__file__).with_name("migrations").glob("*.sql")
         ),
         key=lambda migration: migration.number,
     )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import time
 import weakref
 from collections.abc import Generator
@@ -164,7 +163,7 @@ def _lock_within(descriptor: int, wait_secs: float, kind: int = fcntl.LOCK_EX) -
 
 
 def _write_holder(descriptor: int, clock: Clock) -> None:
-    holder = {"pid": os.getpid(), "host": socket.gethostname(), "started": to_rfc3339(clock())}
+    holder = {"pid": os.getpid(), "host": os.uname().nodename, "started": to_rfc3339(clock())}
     with suppress(OSError):  # it is only told, and the disk may be full
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(holder).encode(), 0)
@@ -181,7 +180,7 @@ def _read_holder(descriptor: int) -> dict[str, Any]:
 def _busy(holder: dict[str, Any]) -> StoreBusy:
     who = f"process {holder['pid']} on {holder.get('host')}" if "pid" in holder else "a process"
     since = f", since {holder['started']}" if "started" in holder else ""
-    if (holder.get("pid"), holder.get("host")) == (os.getpid(), socket.gethostname()):
+    if (holder.get("pid"), holder.get("host")) == (os.getpid(), os.uname().nodename):
         return StoreBusy(
             f"this process is writing already{since}",
             hint="wait until it is done",
