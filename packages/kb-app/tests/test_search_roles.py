@@ -294,6 +294,23 @@ def test_a_place_is_where_a_function_begins(query: str, first: int) -> None:
     assert placed[0].chunk_key == first
 
 
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("retry delay of lease_backoff", 1),
+        ("retry delay of leases", 0),
+        ("retry of leaseBackoff", 0),
+    ],
+)
+def test_code_that_has_a_name_as_the_question_spells_it_comes_first(query: str, first: int) -> None:
+    using = cast("StoredChunk", {**_chunk("c.py"), "text": "delay = self.lease_backoff"})
+    head = [_row(0, 0.85), _row(1, 0.75)]
+
+    placed = in_their_places(head, {0: _chunk("b.py"), 1: using}, query, mostly_code)
+
+    assert placed[0].chunk_key == first
+
+
 def test_the_name_of_what_is_defined_says_what_it_does() -> None:
     named = cast("StoredChunk", {**_chunk("c.py"), "symbol": "Pool.takeLease"})
     head = [_row(0, 0.85), _row(1, 0.8)]

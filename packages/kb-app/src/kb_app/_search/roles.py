@@ -190,6 +190,10 @@ _BESIDE_TESTS = {FileRole.CODE: 0.75, FileRole.DOCS: 0.6, FileRole.CONFIG: 0.5}
 """Of what a test is of, where one is asked for: it says the same words and defines the names."""
 
 _NAME = lazy_pattern(r"\w+")
+_SPELLED = lazy_pattern(r"\w*(?:[^\W_]_[^\W_]|[a-z][A-Z])\w*")
+"""A name that only code spells so: ``take_lease``, ``takeLease``."""
+_HELD = 0.3
+"""What code gains that has all such names of a question, wherever it does."""
 _SAYING = lazy_pattern(
     r"""(?mx) ^[ \t]* (?: (?:async[ ]+)?(?:def|class)\b [^\n]*: [ \t]*\n [ \t]* )?
         [rRuU]? (\"{3}|'{3}) (?P<docstring> [\s\S]*? ) \1
@@ -249,11 +253,10 @@ def in_their_places(
     weighed = {at: head[at].score * weight_of(known[at], wish) for at in code[:_WEIGHED]}
     best = sorted(weighed, key=lambda at: -round(weighed[at], 6))
     places = [(at, head[of].score) for at, of in zip([*best, *code[_WEIGHED:]], code, strict=True)]
-    others = [
-        (at, row.score * (_beside_code(known[at], wish, is_own=at in own) if at in known else 1))
-        for at, row in enumerate(head)
-        if at not in set(code)
-    ]
+    scores = {at: row.score for at, row in enumerate(head)}
+    for at in known.keys() - set(code):
+        scores[at] *= _beside_code(known[at], wish, is_own=at in own)
+    others = [(at, scores[at]) for at in sorted(scores.keys() - set(code))]
     others.sort(key=lambda row: -round(row[1], 6))
     order = _mixed(places, others, own, wish)
     return [_scored(head[at], row.score) for at, row in zip(order, head, strict=True)]
@@ -312,6 +315,8 @@ class Wish(NamedTuple):
     is_for_tests: bool
     """Whether it asks which test does something, and not only what tests say, too."""
     names: frozenset[str]
+    spelled: tuple[str, ...]
+    """Those of them that only code spells so."""
     words: tuple[frozenset[str], ...]
     """Its words, each as what a text has that holds it."""
 
@@ -346,6 +351,7 @@ def wish_of(query: str) -> Wish:
         is_of_record,
         is_for_tests,
         frozenset(names),
+        tuple(name for name in set(names) if _SPELLED.fullmatch(name)),
         tuple(filter(None, words)),
     )
 
@@ -366,6 +372,9 @@ def weight_of(chunk: StoredChunk, wish: Wish) -> float:
         weight *= _FOREIGN
     elif role in {FileRole.CODE, FileRole.CONFIG}:
         weight *= 1 + (_SAID_WHERE if wish.is_where else _SAID) * _said(chunk, wish.words)
+    if role is FileRole.CODE and wish.spelled:
+        held = sum(name in chunk["text"] for name in wish.spelled)
+        weight *= 1 + _HELD * held / len(wish.spelled)
     symbols = (chunk["symbol"] or "").split(", ")
     names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
     # A place is where a function begins; and what a test is of is no test.
