@@ -29,6 +29,8 @@ from tables import quantile, render_table
 __all__ = ["main"]
 
 _MODELS = "models"
+_TEXTS = {".go", ".js", ".md", ".py", ".rs", ".ts", ".txt"}
+"""One of these is edited; where there is none, a new one is written."""
 
 
 class _Bench:
@@ -82,8 +84,8 @@ def _copy(folder: Path, target: Path, most: int | None) -> None:
 
 
 def _largest_text(folder: Path) -> Path:
-    texts = [path for path in folder.rglob("*") if path.suffix in {".py", ".md", ".js", ".txt"}]
-    return max(texts, key=lambda path: path.stat().st_size)
+    texts = [path for path in folder.rglob("*") if path.suffix in _TEXTS]
+    return max(texts, key=lambda path: path.stat().st_size, default=folder / "new.txt")
 
 
 def _round(bench: _Bench, given: argparse.Namespace, taken: dict[str, list[Usage]]) -> None:

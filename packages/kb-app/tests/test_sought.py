@@ -204,6 +204,13 @@ def test_what_is_no_plain_text_is_told_once_and_waits_where_it_does_not_hold_the
     assert world.opened == [name, name]
 
 
+def test_what_looks_like_tags_that_never_end_takes_no_longer_than_text(world: World) -> None:
+    sly = archive({"word/document.xml": "<" * 400_000 + "an otter"})
+    plan = world.plan({**beavers(), "sly.docx": ("office", sly)})
+    world.leave(plan, "otter")
+    assert wanted(plan) == {"sly.docx"}
+
+
 def test_what_is_not_told_is_read(world: World) -> None:
     torn = paper(plain_page("otter"))[:200]
     files: dict[str, tuple[str, str | bytes]] = {

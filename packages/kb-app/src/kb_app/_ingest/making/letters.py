@@ -27,7 +27,7 @@ _MOST_CHARS = 5_000_000
 """Of one file; what comes behind is not counted."""
 _CUT = re.compile("[\x02\xad\ufffe](?:\r?\n)?")
 """Where a word was cut at the end of a line."""
-_TAG = re.compile(rb"<[^>]*>")
+_TAG = re.compile(rb"<[^<>]*>")
 _OF_XML = re.compile(r"\.(?:xml|x?html?)$", re.IGNORECASE)
 _NO_TEXT = re.compile(r"(?:^|/)(?:theme|styles|settings|fontTable|META-INF)\b", re.IGNORECASE)
 _HELD = re.compile(r"/embeddings/|(?:^|/)Object[ /]", re.IGNORECASE)
