@@ -238,6 +238,13 @@ def test_signs_that_stand_for_letters_are_letters(world: World) -> None:
     assert (wanted(plan), world.opened) == (set(files), [])
 
 
+def test_a_word_without_blanks_may_go_on_in_the_next_line_of_a_page(world: World) -> None:
+    page = paper(plain_page("~", "@"), means={"~": "\u6570", "@": "\u636e"})
+    plan = world.plan({**beavers(), "a.pdf": ("pdf", page)})
+    world.leave(plan, "\u6570\u636e")
+    assert wanted(plan) == {"a.pdf"}
+
+
 def test_a_secret_is_told_to_nobody(world: World) -> None:
     key = (
         "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7" * 9

@@ -25,8 +25,8 @@ __all__ = ["letters"]
 
 _MOST_CHARS = 5_000_000
 """Of one file; what comes behind is not counted."""
-_CUT = re.compile("[\x02\xad\ufffe](?:\r?\n)?")
-"""Where a word was cut at the end of a line."""
+_CUT = re.compile("[\x02\xad\ufffe](?:\r?\n)?|\r?\n(?=[\u2e80-\u9fff])")
+"""Where a word was cut at the end of a line, or may have been: before what has no blanks."""
 _TAG = re.compile(rb"<[^<>]*>")
 _OF_XML = re.compile(r"\.(?:xml|x?html?)$", re.IGNORECASE)
 _NO_TEXT = re.compile(r"(?:^|/)(?:theme|styles|settings|fontTable|META-INF)\b", re.IGNORECASE)
