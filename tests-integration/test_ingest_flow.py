@@ -297,7 +297,7 @@ def test_what_the_disk_refuses_stays_as_it_was_indexed(
     tool = (library.notes / "tool.py").read_text("utf-8")
     library.write("store.md", "# Store\n\nA walrus sleeps here now.\n")
     (library.notes / "tool.py").unlink()
-    (library.notes / "tool.py").symlink_to("tool.py")  # which cannot even be looked at
+    (library.notes / "tool.py").symlink_to("x" * 300)  # which cannot even be looked at
     with monkeypatch.context() as patched:
         patched.setattr("kb_app._ingest.making.record.open_inside", refuse)
         report = library.ingest()

@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
 from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
-from kb_app._ingest.sought import Telling, leave_unsought
+from kb_app._ingest.sought import Telling, forget_told, leave_unsought
 from kb_app._media import phases_off
 from kb_app._parts import Parts
 from kb_app.config import Config
@@ -212,7 +211,7 @@ def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
         sweep_assets(run)
         if _has_seen_all(run, plans):
             run.session.whole()
-            rmtree(run.session.data.letters, ignore_errors=True)
+            forget_told(run.session.data.letters)
             # A store that is made anew knows only from here on which files need them.
             sweep(run.session.data.costly, run.session.store.known_bytes)
     yield from embed_if_wanted(run)

@@ -40,7 +40,7 @@ from kb_core.ports import Clock
 from kb_core.search import Sampling
 from kb_core.values import dataclass, field, replace
 
-__all__ = ["Look", "Telling", "leave_unsought", "wanted_words"]
+__all__ = ["Look", "Telling", "forget_told", "leave_unsought", "wanted_words"]
 
 Sought: TypeAlias = "str | Sequence[Sequence[str]]"
 """A question; or literals, of each list of which a text needs one, in whichever case."""
@@ -259,6 +259,14 @@ class Telling:
         with closing(self.executor(letters, len(files))) as executor:
             for done in executor.run(file.task(self.settings, self.clock) for _, file in files):
                 yield files[done.index][0], done.value
+
+
+def forget_told(folder: Path) -> None:
+    """Remove what was told of files, none of which waits any more."""
+    if folder.exists():
+        from shutil import rmtree  # compressors come with it: not where nothing was told
+
+        rmtree(folder, ignore_errors=True)  # the next run tries again
 
 
 def leave_unsought(
