@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given, strategies as st
@@ -232,6 +233,18 @@ def test_a_list_is_looked_at_until_it_has_as_much_code_as_is_put_in_order() -> N
 
     assert not is_enough([*pages, *code[1:], *tests], mostly_code)
     assert is_enough([*pages, *code], mostly_code)
+
+
+def test_how_much_of_a_source_is_code_is_counted_once_a_state(config: Config) -> None:
+    with KnowledgeBase.open(config, readonly=True) as kb:
+        snapshot = kb._snapshot()
+        counted = Mock(wraps=snapshot.count)
+        with patch.object(snapshot, "count", counted):
+            kb.search(SearchQuery(text="how is a lease taken", mode=SearchMode.LEXICAL))
+            first = counted.call_count
+            kb.search(SearchQuery(text="what takes a lease", mode=SearchMode.LEXICAL))
+
+    assert counted.call_count == first > 0
 
 
 def test_the_code_that_decides_is_found_behind_twenty_pages_that_say_more(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ from kb_app._search.settings import SearchSettings, search_settings
 from kb_app._search.trace import trace_of
 from kb_core.clock import to_epoch
 from kb_core.errors import KbError
-from kb_core.filters import And, Filter, OneOf, all_of
+from kb_core.filters import Filter, all_of
 from kb_core.media import Media, SearchMode
 from kb_core.search import (
     Clause,
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from threading import Event
 
     from kb_app._parts import Parts
-    from kb_app._search.roles import Home
     from kb_app.config import Config
     from kb_core.dates import DateAsked
     from kb_core.ports import IndexSnapshot, Reranker
@@ -333,10 +332,15 @@ class Engine:
             return rows
         if not (self.snapshot.control.stats.get("media_breakdown") or {}).get(Media.CODE.value):
             return rows
-        from kb_app._search.roles import DEPTH, STEP, in_their_places, is_enough  # for code
+        from kb_app._search.roles import (  # for code
+            DEPTH,
+            STEP,
+            in_their_places,
+            is_enough,
+            mostly_code,
+        )
 
-        is_mostly_code = cache(self._is_mostly_code)
-        depth = STEP
+        is_mostly_code, depth = mostly_code(self.snapshot), STEP
         while True:
             head, rest = parted(rows, depth, self.renderer.places)
             chunks = self.renderer.chunks([row.chunk_key for row in head])
@@ -344,13 +348,6 @@ class Engine:
                 break
             depth += STEP
         return [*in_their_places(head, chunks, run.query.text, is_mostly_code), *rest]
-
-    def _is_mostly_code(self, home: Home) -> bool:
-        """Say whether most passages of a source, or of a repository in it, are code."""
-        source, repo = OneOf("source_id", (home[0],)), home[1]
-        inside = source if repo is None else And((source, OneOf("repo", (repo,))))
-        code = self.snapshot.count(And((inside, OneOf("media", (Media.CODE.value,)))))
-        return 2 * code > self.snapshot.count(inside)
 
     def _rerank(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Sequence[Row]:
         """Return *rows* with the first of them reordered, or as they are if that is too late.

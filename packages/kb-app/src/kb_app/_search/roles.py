@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from kb_app._media import MEDIA
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
@@ -27,7 +28,7 @@ from kb_search.signposts import is_signpost
 
 if TYPE_CHECKING:
     from kb_app._search.ranking import Row
-    from kb_core.ports import StoredChunk, StoredDoc
+    from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 
 __all__ = [
     "DEPTH",
@@ -37,6 +38,7 @@ __all__ = [
     "in_their_places",
     "is_enough",
     "is_late",
+    "mostly_code",
     "role_filter",
     "role_of",
     "weight_of",
@@ -219,6 +221,28 @@ _SHARES_LITTLE = 0.3
 
 Home = tuple[str, str | None]
 """The source of a passage, and the repository in it."""
+
+
+_KNOWN: WeakKeyDictionary[IndexSnapshot, dict[Home, bool]] = WeakKeyDictionary()
+"""What was counted, for as long as somebody holds the state that it was counted in."""
+
+
+def mostly_code(snapshot: IndexSnapshot) -> Callable[[Home], bool]:
+    """Return what says of a source, or a repository in it, whether most passages are code.
+
+    It is counted once a state: among a million passages that takes as long as a search.
+    """
+    known = _KNOWN.setdefault(snapshot, {})
+
+    def is_mostly_code(home: Home) -> bool:
+        if home not in known:
+            source, repo = OneOf("source_id", (home[0],)), home[1]
+            inside = source if repo is None else And((source, OneOf("repo", (repo,))))
+            code = snapshot.count(And((inside, OneOf("media", (Media.CODE.value,)))))
+            known[home] = 2 * code > snapshot.count(inside)
+        return known[home]
+
+    return is_mostly_code
 
 
 def is_enough(chunks: Collection[StoredChunk], is_mostly_code: Callable[[Home], bool]) -> bool:
