@@ -70,10 +70,11 @@ class Row(NamedTuple):
 
 
 class _ByWords(Sequence[Row]):
-    """The rows of a ranking by words alone; each is made when it is taken, as few are."""
+    """The rows of a ranking by words alone; each is made when it is first taken, as few are."""
 
     def __init__(self, found: Sequence[Scored], fusion: str, rrf_k: int) -> None:
         self._found, self._fusion, self._rrf_k = found, fusion, rrf_k
+        self._rows: dict[int, Row] = {}
         self.keys = [row.chunk_key for row in found]
         self.scores = [row.score for row in found]
 
@@ -90,8 +91,11 @@ class _ByWords(Sequence[Row]):
         return self._made(range(len(self._found))[at])
 
     def _made(self, at: int) -> Row:
-        fused = alone(self._fusion, self._found, at, rrf_k=self._rrf_k)
-        return Row(fused, self.scores[at], "bm25")
+        row = self._rows.get(at)
+        if row is None:
+            fused = alone(self._fusion, self._found, at, rrf_k=self._rrf_k)
+            row = self._rows[at] = Row(fused, self.scores[at], "bm25")
+        return row
 
 
 def _keys(rows: Sequence[Row]) -> Sequence[int]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -62,6 +63,8 @@ _CONFIG = (
 """Languages that say how things are to be or built, not what is done; and translations, which say
 again in each language what the code says once."""
 
+_REMEMBERED = 10_000
+"""Paths of which it is known whether they are of tests: a list is asked several times."""
 _OF_TESTS = ("test", "spec", "fixture", "fake", "mock", "bench", "/t/", ".t", "e2e")
 """What paths of them have in them, of which few others have any."""
 _IS_FOLDER = lazy_pattern("|".join(map(translate, _FOLDERS)))
@@ -94,14 +97,20 @@ _IS: Mapping[FileRole, Filter] = {
 
 def role_of(found: StoredChunk | StoredDoc) -> FileRole:
     """Return what the file of *found* is, by its path, medium and language."""
-    path = f"/{found['path'].lower()}"
-    if any(word in path for word in _OF_TESTS):
-        *folders, name = found["path"].split("/")
-        if _IS_FILE.match(name) or any(map(_IS_FOLDER.match, folders)):
-            return FileRole.TESTS
+    if _is_of_tests(found["path"]):
+        return FileRole.TESTS
     if found["media"] != Media.CODE.value:
         return FileRole.DOCS
     return FileRole.CONFIG if found["code_lang"] in _CONFIG else FileRole.CODE
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _is_of_tests(path: str) -> bool:
+    lowered = f"/{path.lower()}"
+    if not any(word in lowered for word in _OF_TESTS):
+        return False
+    *folders, name = path.split("/")
+    return bool(_IS_FILE.match(name) or any(map(_IS_FOLDER.match, folders)))
 
 
 def declares(found: StoredChunk | StoredDoc) -> bool:
