@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kb_core import logs
 from kb_core.errors import KbError, StoreBusy
+from kb_core.ingest import Sought
 
 __all__ = ["Meanwhile", "Waits"]
 
@@ -97,9 +98,8 @@ class Meanwhile:
 class _Own(threading.local):
     """What the call of this thread waits for, and whether it has looked at the folder for that."""
 
-    sought: str | Sequence[Sequence[str]] | None = None
-    """The question whose words choose what is read, or the literals that do, where a part will
-    do; ``None`` for all."""
+    sought: Sought | None = None
+    """What chooses what is read, where a part will do; ``None`` for all."""
     share = 1.0
     """How much of what a search reads; 0 for nothing new."""
     has_looked = False
@@ -115,9 +115,7 @@ class Waits:
         self._parts, self._none = 0, threading.Condition()
 
     @contextmanager
-    def for_part(
-        self, sought: str | Sequence[Sequence[str]] | None, share: float
-    ) -> Iterator[None]:
+    def for_part(self, sought: Sought | None, share: float) -> Iterator[None]:
         """Say which part the call waits for, unless it is all: then *sought* is ``None``.
 
         Who is reading all stops, and goes on when the call has ended.

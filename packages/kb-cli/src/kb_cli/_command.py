@@ -5,7 +5,7 @@ A command takes the global options after its name, too, and its help shows an ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,14 +152,14 @@ class KebabSubgroup(_WithExample, click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Name the command that is implied by what stands after ``--``, or after its options."""
-        at = _global_words(self, args)
-        if args[at : at + 1] == ["--"] and args[at + 1 :] and args[at + 1] not in self.commands:
-            chosen = self.implied(args[at + 1])
-            args = args if chosen is None else [*args[:at], chosen, *args[at:]]
-        elif args[at : at + 1] and args[at].startswith("-") and not self.commands.keys() & {*args}:
-            chosen = next(filter(None, map(self.implied, reversed(args[at:]))), None)
-            args = args if chosen is None else [*args[:at], chosen, *args[at:]]
-        return super().parse_args(ctx, args)
+        at = first_word(args, {opt for param in self.params for opt in param.opts})
+        rest, telling = args[at:], list[str]()
+        if rest[:1] == ["--"]:
+            telling = [word for word in rest[1:2] if word not in self.commands]
+        elif rest and rest[0].startswith("-") and not self.commands.keys() & {*args}:
+            telling = rest[::-1]
+        chosen = next(filter(None, map(self.implied, telling)), None)
+        return super().parse_args(ctx, args if chosen is None else [*args[:at], chosen, *rest])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -168,11 +168,3 @@ class KebabSubgroup(_WithExample, click.Group):
         if chosen is not None and chosen != args[0]:
             args = [chosen, *args]
         return super().resolve_command(ctx, args)
-
-
-def _global_words(group: click.Command, args: Sequence[str]) -> int:
-    """Return where the global options end that *args* begin with."""
-    known, at = {opt for param in group.params for opt in param.opts}, 0
-    while at < first_word(args) and args[at].partition("=")[0] in known:
-        at += 2 if args[at] == "--config" else 1
-    return at

@@ -9,7 +9,7 @@ other line it returns nothing, and click reads it. Both read the same, as the te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -285,10 +285,15 @@ def read(words: Sequence[str]) -> Line | None:
     return Line(found.function, values, set_before | set_after)
 
 
-def first_word(words: Sequence[str]) -> int:
-    """Return where the global options end that *words* begin with; ``--`` is none."""
+def first_word(words: Sequence[str], known: Collection[str] | None = None) -> int:
+    """Return where the global options end that *words* begin with; ``--`` is none.
+
+    And what is not among *known* is none, where these are given.
+    """
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        if known is not None and words[at].partition("=")[0] not in known:
+            break
         at += 2 if words[at] == "--config" else 1
     return at
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kb_core.values import dataclass, field
 
@@ -24,7 +24,11 @@ __all__ = [
     "ItemKind",
     "Left",
     "SkipReason",
+    "Sought",
 ]
+
+Sought: TypeAlias = "str | Sequence[Sequence[str]]"
+"""A question; or literals, of each list of which a text needs one, in whichever case."""
 
 
 class ItemKind(StrEnum):
@@ -71,10 +75,10 @@ class IngestOptions:
     """Later phases that are left for another run; what waits for them goes on waiting."""
     is_first_look: bool = False
     """Nobody sees anything before its end, so that it is published in as few steps as can be."""
-    sought: str | Sequence[Sequence[str]] | None = None
-    """A question that waits for the end: of new texts, those which promise most for it are read,
-    up to ``sought_bytes`` of them (0 for none), and the others left for another run. Or literals,
-    of each list of which a text needs one: those that lack one are left."""
+    sought: Sought | None = None
+    """What waits for the end: of new texts, those which promise most for a question are read, up
+    to ``sought_bytes`` of them (0 for none), or those that lack no literal; others are left for
+    another run."""
     sought_bytes: int = 0
 
 

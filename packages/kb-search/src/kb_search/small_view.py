@@ -17,7 +17,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kb_core.search import Scored
-from kb_core.values import tuples
+from kb_search.fusion import from_negated
 from kb_search.products import Digits, digits_of, dots, mean, products
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class SmallView(ExactScan[Digits, list[float], list[int]]):
                 score -= FARTHER * (1 - score)
             if row not in self._dead:
                 best.append((-round(score * _ROUNDED) / _ROUNDED, self.keys[row]))
-        return tuples(Scored, [(key, -below) for below, key in sorted(best)[:limit]])
+        return from_negated(sorted(best)[:limit])
 
     def _largest(self, rough: list[float], wanted: int, rows: list[int] | None) -> list[int]:
         if wanted >= len(rough):

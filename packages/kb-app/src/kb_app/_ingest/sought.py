@@ -21,7 +21,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -31,10 +31,11 @@ from kb_app._ingest.plan import Plan
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import UNKNOWN, Settings, SourceSpec
 from kb_app._media import medium_of
+from kb_core.disk import remove_folder
 from kb_core.documents import SourceFile
 from kb_core.execution import Executor
 from kb_core.ids import text_hash
-from kb_core.ingest import ItemKind, Left
+from kb_core.ingest import ItemKind, Left, Sought
 from kb_core.media import Media
 from kb_core.ports import Clock
 from kb_core.search import Sampling
@@ -42,8 +43,6 @@ from kb_core.values import dataclass, field, replace
 
 __all__ = ["Look", "Telling", "forget_told", "leave_unsought", "wanted_words"]
 
-Sought: TypeAlias = "str | Sequence[Sequence[str]]"
-"""A question; or literals, of each list of which a text needs one, in whichever case."""
 Word: TypeAlias = "tuple[str, ...]"
 """What a word begins with in each of its spellings, in lower case."""
 
@@ -264,9 +263,8 @@ class Telling:
 def forget_told(folder: Path) -> None:
     """Remove what was told of files, none of which waits any more."""
     if folder.exists():
-        from shutil import rmtree  # compressors come with it: not where nothing was told
-
-        rmtree(folder, ignore_errors=True)  # the next run tries again
+        with suppress(OSError):  # the next run tries again
+            remove_folder(folder)
 
 
 def leave_unsought(

@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -157,13 +158,17 @@ def needs_of(query: GrepQuery) -> Needs:
 
 
 def _compiled(query: GrepQuery) -> Pattern:
-    return compile_pattern(
+    return _last_compiled(
         query.pattern,
         fixed=query.fixed,
         word=query.word,
         ignore_case=query.ignores_case,
         multiline=query.multiline,
     )
+
+
+_last_compiled = lru_cache(maxsize=1)(compile_pattern)
+"""What a folder is read for is asked of the pattern that is looked for next."""
 
 
 def _count(snapshot: IndexSnapshot, where: Filter | None) -> int:

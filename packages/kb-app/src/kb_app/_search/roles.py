@@ -286,11 +286,11 @@ def in_their_places(
     weighed = {at: head[at].score * weight_of(known[at], wish) for at in code[:_WEIGHED]}
     best = sorted(weighed, key=lambda at: -round(weighed[at], 6))
     places = [(at, head[of].score) for at, of in zip([*best, *code[_WEIGHED:]], code, strict=True)]
-    scores = {at: row.score for at, row in enumerate(head)}
-    for at in known.keys() - set(code):
+    taken = set(code)
+    scores = {at: row.score for at, row in enumerate(head) if at not in taken}
+    for at in scores.keys() & known.keys():
         scores[at] *= _beside_code(known[at], wish, is_own=at in own)
-    others = [(at, scores[at]) for at in sorted(scores.keys() - set(code))]
-    others.sort(key=lambda row: -round(row[1], 6))
+    others = sorted(scores.items(), key=lambda row: -round(row[1], 6))
     order = _mixed(places, others, own, wish)
     return [_scored(head[at], row.score) for at, row in zip(order, head, strict=True)]
 
