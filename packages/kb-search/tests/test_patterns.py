@@ -13,7 +13,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from kb_core.errors import InvalidInput
+from kb_core.stored import StoredText
 from kb_search.patterns import MAX_PATTERN, compile_pattern, form_of
+from kb_search.texts import batch_of
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "docs" / "guide").glob("*.md")) + sorted(
@@ -26,10 +28,14 @@ def found(pattern: str, text: str, **options: bool) -> list[str]:
     """Return the lines of *text* that match."""
     data = text.encode()
     made = compile_pattern(pattern, **options)
-    lines = [line for line in made.lines(data, form_of(text)) if line[0] >= 0]
+    if options.get("multiline"):
+        return [data[first:last].decode() for first, last in made.lines(data, form_of(text))]
     starts = made.starts(data, form_of(text))
-    assert starts is None or starts == [first for first, _ in lines], "found otherwise at a glance"
-    return [data[first:last].decode() for first, last in lines]
+    ends = [data.find(b"\n", start) for start in starts]
+    return [
+        data[start : len(data) if end < 0 else end].decode()
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
 def expected(pattern: str, text: str, flags: int = 0) -> list[str]:
@@ -126,16 +132,46 @@ def test_every_line_that_matches_has_what_the_pattern_needs(pattern: str, text: 
         compiled = compile_pattern(pattern)
         for one in compiled.needs:
             assert any(literal in line for literal in one)
-        assert not compiled.is_absent(text.encode(), form_of(text))
 
 
 @pytest.mark.parametrize("pattern", ["otter", "(?i)otter", "(?i:o)tter"])
 def test_a_text_is_left_out_by_its_letters_only_where_case_matters(pattern: str) -> None:
-    compiled = compile_pattern(pattern)
+    for text, matches in (("Otter", pattern != "otter"), ("otter", True), ("heron", False)):
+        assert found(pattern, text) == [text] * matches
 
-    assert compiled.is_absent(b"the Otter\n", "ascii") is (pattern == "otter")
-    assert compiled.is_absent(b"the heron\n", "ascii")
-    assert not compiled.is_absent(b"the otter\n", "ascii")
+
+@given(
+    pattern=st.lists(patterns, min_size=1, max_size=2).map("|".join),
+    texts=st.lists(texts.filter(str.isascii), min_size=1, max_size=5)
+    | st.lists(texts.map(lambda text: f"é{text}"), min_size=1, max_size=5),
+    data=st.data(),
+)
+@example(pattern="^$", texts=["\n", "", "a", "\n\n"], data=None)
+def test_texts_side_by_side_and_parts_of_them_match_as_each_alone(
+    pattern: str, texts: list[str], data: st.DataObject | None
+) -> None:
+    made = compile_pattern(pattern)
+    form = form_of("".join(texts))
+    batch = batch_of([StoredText(at, text.encode(), form) for at, text in enumerate(texts)])
+    alone = [
+        start + begin
+        for (_, begin, _), text in zip(batch.spans, batch.texts(), strict=True)
+        for start in made.starts(text.data, form)
+    ]
+
+    assert made.is_of_lines
+    assert made.starts(batch.data, form) == alone
+    ends = [at + 1 for at, byte in enumerate(batch.data) if byte == ord("\n")]
+    cut = data.draw(st.sampled_from(ends)) if data and ends else 0
+    parts = [(0, cut), (cut, len(batch.data))]
+    assert [at for part in parts for at in made.starts(batch.data, form, *part)] == alone
+
+
+@pytest.mark.parametrize("pattern", [r"\Aotter", r"otter\z", r"a|(b\A)"])
+def test_what_looks_for_the_ends_of_a_text_is_not_of_lines(pattern: str) -> None:
+    assert not compile_pattern(pattern).is_of_lines
+    assert not compile_pattern("otter", multiline=True).is_of_lines
+    assert compile_pattern(r"\\A").is_of_lines
 
 
 @given(text=texts, word=st.text(st.sampled_from("ab.(+ é한[\\"), min_size=1, max_size=4))
@@ -284,20 +320,17 @@ def test_no_pattern_does_anything_but_match_or_be_refused(pattern: str) -> None:
     except InvalidInput:
         return
     for text in ("ab é\n(1)\n", SAMPLE):
-        for first, last in made.lines(text.encode(), form_of(text)):
-            assert first <= last
+        for first in made.starts(text.encode(), form_of(text)):
+            assert 0 <= first < len(text.encode())
         assert isinstance(made.spans(text.split("\n")[0]), list)
         assert isinstance(made.needs, Sequence)
 
 
-def test_a_long_text_is_looked_through_in_steps() -> None:
-    text = "".join(f"line {n} of many\n" for n in range(300_000))
-    pattern = compile_pattern(r"line 29999\d of")
+def test_what_makes_a_large_program_is_looked_through_in_smaller_steps() -> None:
+    small, large = compile_pattern(r"\d+ of"), compile_pattern(r"\w{20}\d+")
 
-    lines = list(pattern.lines(text.encode(), "ascii"))
-
-    assert lines.count((-1, -1)) > 2
-    assert sum(first >= 0 for first, _ in lines) == 10
+    assert small.step("ascii") > 10 * large.step("nfc")
+    assert large.step("nfc") >= 1000
 
 
 @given(

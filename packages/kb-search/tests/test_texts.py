@@ -12,12 +12,13 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from kb_core import ids
-from kb_core.filters import OneOf
+from kb_core.filters import Filter, OneOf
 from kb_core.records import ChunkRecord, DocumentRecord
-from kb_core.stored import StoredText
+from kb_core.stored import StoredText, TextBatch
 from kb_core.testing.documents import Corpus, document
 from kb_search.reader import Reader
-from kb_search.texts import Shelf, is_whole, words_of
+from kb_search.snapshot import Snapshot
+from kb_search.texts import Shelf, TextId, is_whole, words_of
 from kb_search.writer import Writer
 
 WORDS = (
@@ -71,6 +72,11 @@ def cut(text: str, at: Iterable[int], overlap: int = 0) -> DocumentRecord:
     return document("a.txt", text, media="text", chunks=tuple(chunks))
 
 
+def data_of(batches: Iterable[TextBatch]) -> set[bytes]:
+    """Return what the texts of *batches* hold."""
+    return {text.data for batch in batches for text in batch.texts()}
+
+
 def published(folder: Path, docs: Iterable[DocumentRecord]) -> Reader:
     writer = Writer(folder)
     unique = []
@@ -101,7 +107,7 @@ def test_no_text_is_left_out_that_holds_a_literal(
         return
     with TemporaryDirectory() as folder:
         reader = published(Path(folder), docs)
-        found = {text.data for text in reader.snapshot().texts(None, [(literal, "zzz")])}
+        found = data_of(reader.snapshot().texts(None, [(literal, "zzz")]))
         reader.close()
 
     holding = {doc.text.encode() for doc in docs if literal in doc.text}
@@ -115,7 +121,7 @@ def test_a_text_without_the_words_is_left_out_until_it_is_in_memory(tmp_path: Pa
 
     def looked_at(*literals: str, reader: Reader | None = None) -> set[str]:
         snapshot = (reader or Reader(tmp_path)).snapshot()
-        return {text.data.decode()[:8] for text in snapshot.texts(None, [literals])}
+        return {data.decode()[:8] for data in data_of(snapshot.texts(None, [literals]))}
 
     assert looked_at("otter") == {"an otter", "xxxxxxxx"}
     assert looked_at("rus_SLEEPS(") == {"검색은 walr", "xxxxxxxx"}
@@ -149,24 +155,34 @@ def test_words_of_a_literal_are_parts_of_words_of_any_text_that_has_it() -> None
     assert words_of(".*") == ([], [])
 
 
-def test_texts_are_read_once_and_anew_after_an_edit(tmp_path: Path) -> None:
+def test_texts_are_read_once_and_anew_after_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpus = Corpus()
     writer, reader = Writer(tmp_path), Reader(tmp_path)
     writer.publish(
         corpus.publication(corpus.document("a.md", "old\n"), corpus.document("b.md", "b\n"))
     )
-    first = {text.data: text for text in reader.snapshot().texts(None, [])}
-    again = {text.data: text for text in reader.snapshot().texts(None, [])}
+    reads: list[int] = []
+    read = Snapshot._read_text
+
+    def counted(self: Snapshot, key: int) -> StoredText:
+        reads.append(key)
+        return read(self, key)
+
+    monkeypatch.setattr(Snapshot, "_read_text", counted)
+
+    def looked_at(where: Filter | None = None) -> tuple[set[bytes], int]:
+        reads.clear()
+        return data_of(reader.snapshot().texts(where, [])), len(reads)
+
+    assert looked_at() == ({b"old\n", b"b\n"}, 2)
+    assert looked_at() == ({b"old\n", b"b\n"}, 0)
     writer.publish(corpus.publication(corpus.document("a.md", "new\n")))
-    edited = {text.data: text for text in reader.snapshot().texts(None, [])}
-    narrowed = list(reader.snapshot().texts(OneOf("path", ("a.md",)), []))
+    assert looked_at() == ({b"new\n", b"b\n"}, 1)
+    assert looked_at(OneOf("path", ("a.md",))) == ({b"new\n"}, 0)
     writer.close()
     reader.close()
-
-    assert all(again[data] is text for data, text in first.items())
-    assert edited.keys() == {b"new\n", b"b\n"}
-    assert edited[b"b\n"] is first[b"b\n"]
-    assert [text.data for text in narrowed] == [b"new\n"]
 
 
 def test_a_shelf_holds_no_more_than_there_is_room_for() -> None:
@@ -174,10 +190,36 @@ def test_a_shelf_holds_no_more_than_there_is_room_for() -> None:
     for key in range(4):
         shelf.put((key, 1), StoredText(key, b"four", "ascii"))
 
-    assert [shelf.get((key, 1)) is not None for key in range(4)] == [True, True, False, False]
+    everything = {(key, 1) for key in range(4)}
+    assert shelf.lacks(sorted(everything)) == [(2, 1), (3, 1)]
+    assert [batch.spans for batch in shelf.batches(everything)] == [[(0, 0, 4), (1, 5, 9)]]
     shelf.keep_only([(1, 1)])
+    assert [batch.spans for batch in shelf.batches(everything)] == [[(1, 0, 4)]]
     shelf.put((3, 1), StoredText(3, b"four", "ascii"))
     assert shelf.lacks([(1, 1), (0, 1), (3, 1)]) == [(0, 1)]
+
+
+@given(data=st.data())
+def test_whatever_is_put_and_let_go_batches_hold_the_texts_that_are_asked_for(
+    data: st.DataObject,
+) -> None:
+    shelf, known = Shelf(filled=40), dict[TextId, StoredText]()
+    ids = st.tuples(st.integers(0, 9), st.integers(1, 2))
+    for step in data.draw(st.lists(st.sampled_from(["put", "put", "put", "keep", "ask"]))):
+        some = data.draw(st.sets(ids, max_size=8))
+        if step == "put":
+            for at in some - known.keys():
+                said = data.draw(st.sampled_from(["", "\n", "one", "two\n", "é\né", "long " * 12]))
+                form = "ascii" if said.isascii() else "nfc"
+                known[at] = StoredText(at[0], said.encode(), form)
+                shelf.put(at, known[at])
+        elif step == "keep":
+            shelf.keep_only(some)
+            known = {at: text for at, text in known.items() if at in some}
+        asked = {at: text for at, text in known.items() if at in some}
+        batches = shelf.batches(some)
+        assert sorted(text for batch in batches for text in batch.texts()) == sorted(asked.values())
+        assert sorted(shelf.lacks(some)) == sorted(some - known.keys())
 
 
 def test_from_the_second_time_on_texts_are_read_in_advance_while_there_is_room() -> None:
@@ -202,10 +244,10 @@ def test_who_asks_again_for_other_words_has_all_texts_and_looks_nothing_up(
     documents = [corpus.document(f"{n}.md", f"otter{n}\n") for n in range(9)]
     writer.publish(corpus.publication(*documents))
     snapshot = reader.snapshot()
-    one = {text.data for text in snapshot.texts(None, [["otter1"]])}
-    other = {text.data for text in snapshot.texts(None, [["otter2"]])}
+    one = data_of(snapshot.texts(None, [["otter1"]]))
+    other = data_of(snapshot.texts(None, [["otter2"]]))
     monkeypatch.setattr(snapshot, "_holding", None)  # calling it fails
-    again = {text.data for text in snapshot.texts(None, [["otter3"]])}
+    again = data_of(snapshot.texts(None, [["otter3"]]))
     writer.close()
     reader.close()
 

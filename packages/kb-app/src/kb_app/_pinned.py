@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         StoredChunk,
         StoredDoc,
         StoredFile,
-        StoredText,
+        TextBatch,
     )
     from kb_core.search import KnownWords, LexicalQuery, Parent, Relaxation, Sampling, Scored
     from kb_core.stored import Ledger
@@ -159,9 +159,7 @@ class PinnedSnapshot:
     def ledger(self, where: Filter | None, /) -> Ledger:
         return self.whole.ledger(self._both(where))
 
-    def texts(
-        self, where: Filter | None, needs: Sequence[Sequence[str]], /
-    ) -> Iterator[StoredText]:
+    def texts(self, where: Filter | None, needs: Sequence[Sequence[str]], /) -> Iterator[TextBatch]:
         return self.whole.texts(self._both(where), needs)
 
     def _both(self, where: Filter | None) -> Filter | None:

@@ -21,7 +21,7 @@ from collections.abc import (
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from kb_core.stored import StoredChunk, StoredDoc, StoredFile, StoredText
+from kb_core.stored import StoredChunk, StoredDoc, StoredFile, StoredText, TextBatch
 
 if TYPE_CHECKING:
     from kb_core.control import Control, EmbeddingModel
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunker", "Clock", "CloseReader", "Content", "Embedder", "IndexReader"]
 __all__ += ["IndexSnapshot", "IndexWriter", "LanguageModel", "Parser", "Reranker", "Results"]
-__all__ += ["Store", "StoredChunk", "StoredDoc", "StoredFile", "StoredText", "TokenCounter"]
+__all__ += ["Store", "StoredChunk", "StoredDoc", "StoredFile", "StoredText", "TextBatch"]
+__all__ += ["TokenCounter"]
 __all__ += ["never"]
 
 Clock: TypeAlias = Callable[[], datetime]
@@ -158,9 +159,7 @@ class IndexSnapshot(Protocol):
     def doc_text(self, doc_id: str, /) -> str | None:
         """Return a document's text."""
 
-    def texts(
-        self, where: Filter | None, needs: Sequence[Sequence[str]], /
-    ) -> Iterator[StoredText]:
+    def texts(self, where: Filter | None, needs: Sequence[Sequence[str]], /) -> Iterator[TextBatch]:
         """Yield the texts of documents that pass *where*, in an order that stays.
 
         Each of *needs* is a list of literals. A text may be left out if it holds none of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 __all__ = ["Ledger", "QueryResult", "StoredChunk", "StoredDoc", "StoredFile", "StoredText"]
+__all__ += ["TextBatch"]
 
 
 class QueryResult(NamedTuple):
@@ -144,3 +145,21 @@ class StoredText(NamedTuple):
     """In UTF-8."""
     form: str
     """``ascii``, ``nfc``, or ``other``, as ``kb_search.patterns`` tells them apart."""
+
+
+class TextBatch(NamedTuple):
+    """Texts of documents of one form, one after the other, to be looked through at once."""
+
+    data: bytes
+    """In UTF-8; of several, each ends with a newline, which may be here only."""
+    form: str
+    spans: Sequence[tuple[int, int, int]]
+    """The key of each document that is asked for, where its text begins, and where it ends.
+
+    In order; what lies between them is of no interest.
+    """
+
+    def texts(self) -> Iterator[StoredText]:
+        """Yield the texts one by one."""
+        for key, start, end in self.spans:
+            yield StoredText(key, self.data[start:end], self.form)

@@ -29,6 +29,7 @@ __all__ = [
     "no_newline",
     "plain_of",
     "read",
+    "within_text",
 ]
 
 MAX_PATTERN = 1_000
@@ -366,30 +367,46 @@ class Plain:
     at_start: bool
     at_end: bool
 
-    def starts(self, data: bytes) -> list[int]:
-        """Return where the lines of UTF-8 text begin that have it: finding bytes is quickest."""
-        wanted = self.text.encode()
-        if self.at_start or self.at_end:
-            end = b"" if data.endswith(b"\n") else b"\n"
-            data, wanted = b"\n%b%b" % (data, end), b"\n" * self.at_start + wanted
-            wanted += b"\n" * self.at_end
-            if len(data) == len(end) + 1:
-                return []
-        return self._found(data, wanted, shift=self.at_start or self.at_end)
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is letters alone."""
+        return not (self.at_start or self.at_end)
 
-    def _found(self, data: bytes, wanted: bytes, *, shift: bool) -> list[int]:
-        """Return the beginnings of lines, of a text that has a newline before it where *shift*."""
-        find, rfind = data.find, data.rfind
-        size = len(wanted) - self.at_end
-        found, at = [], find(wanted)
-        while at >= 0:
-            first = at + 1 if self.at_start else rfind(b"\n", 0, at) + 1
-            found.append(first - shift)
-            end = at + size if self.at_end else find(b"\n", at + size)
-            if end < 0:
-                break
+    def starts(self, data: bytes, first: int, last: int) -> list[int]:
+        """Return where the lines of UTF-8 text between two bytes begin that have it.
+
+        Finding bytes is quickest.
+        """
+        wanted = self.text.encode()
+        if self.is_bare:
+            part = data if last - first == len(data) else data[first:last]
+            return [start + first for start in self._found(part, wanted)]
+        # Every line has a newline before it and after it.
+        end = b"" if data.endswith(b"\n", first, last) else b"\n"
+        data = b"\n%b%b" % (data[first:last], end)
+        wanted = b"\n" * self.at_start + wanted + b"\n" * self.at_end
+        shift = first - 1
+        return [start + shift for start in self._found(data, wanted)]
+
+    def _found(self, data: bytes, wanted: bytes) -> list[int]:
+        found: list[int] = []
+        if self.at_start and self.at_end:
             # The newline that ends a line is the one before the next.
-            at = find(wanted, end if self.at_start else end + 1)
+            find, size, at = data.find, len(wanted) - 1, data.find(wanted)
+            while at >= 0:
+                found.append(at + 1)
+                at = find(wanted, at + size)
+            return found
+        # One call parts the text; what follows looks at a part for each place, and no further.
+        pieces, size, at = data.split(wanted), len(wanted), 0
+        del pieces[-1]
+        for piece in pieces:
+            first, at = at, at + len(piece)
+            if self.at_start:
+                found.append(at + 1)
+            elif (start := piece.rfind(b"\n")) >= 0 or self.at_end or not found:
+                found.append(first + start + 1)
+            at += size
         return found
 
 
@@ -426,6 +443,12 @@ def inner_edges(tree: Node) -> bool:
     if tree.kind == "alt" and not tree.head:
         branches = [_within_edges(branch) for branch in tree.parts]
     return any(map(_has_edges, branches))
+
+
+def within_text(node: Node) -> bool:
+    """Say whether it matters to *node* where its text begins or ends."""
+    ends = {"\\A", "\\z"}
+    return (node.kind == "raw" and node.text in ends) or any(map(within_text, node.parts))
 
 
 def _within_edges(branch: Node) -> Node:

@@ -36,6 +36,7 @@ from kb_search.pattern_reading import (
     no_newline,
     plain_of,
     read,
+    within_text,
 )
 
 __all__ = ["MAX_PATTERN", "Needs", "Pattern", "compile_pattern", "form_of"]
@@ -47,10 +48,9 @@ _CASELESS = "(?"
 _SPECIAL = frozenset("\\.+*?()|[]{}^$")
 _STEP_WORK = 40_000_000
 """Instructions times bytes between two looks at the clock."""
-_STEP_BYTES = 1 << 20
-_LEAST_STEP = 1 << 14
-_AT_A_GLANCE = 1 << 18
-"""Bytes of a text whose lines are found without a look at the clock."""
+_MOST_STEP, _LEAST_STEP = 1 << 18, 1 << 14
+"""Bytes between them, at most and at least."""
+_ASCII = bytes(range(128))
 _TELLING = 3
 """Letters from which on it is quicker to look for them first, and then at their lines alone."""
 _MISSED = 4
@@ -103,6 +103,8 @@ class Pattern:
         self.ignore_case = options.ignore_case
         self.inner_edges = inner_edges(tree)
         """Whether there is a ``\\b`` that knows the letters of ASCII alone."""
+        self.is_of_lines = not options.multiline and not within_text(tree)
+        """Whether a line matches or not whatever stands before and after it."""
         self._made: dict[tuple[Form, bool], Any] = {}
         self._quick: dict[Form, tuple[Any, Any, int]] = {}
         self._program("ascii")
@@ -114,19 +116,31 @@ class Pattern:
         return tuple(sorted({tuple(sorted(one)) for one in _needs(self._tree) if all(one)}))
 
     @cached_property
+    def _tells_case(self) -> bool:
+        return not (self.ignore_case or (not self._options.fixed and _CASELESS in self.text))
+
+    @cached_property
     def _literals(self) -> tuple[tuple[bytes, ...], ...]:
         """What of its needs stands in the bytes of every match, letter by letter."""
-        if self.ignore_case or (not self._options.fixed and _CASELESS in self.text):
+        if not self._tells_case:
             return ()
         plain = (one for one in self.needs if all(map(str.isascii, one)))
         return tuple(tuple(text.encode() for text in one) for one in plain)
 
     @cached_property
+    def _alone(self) -> tuple[tuple[bytes, ...], ...]:
+        return tuple(one for one in self._literals if len(one) == 1)
+
+    @cached_property
     def _guide(self) -> bytes:
         """The longest literal of every match; nothing where that is too short, or one of many."""
-        alone = (one[0] for one in self._literals if len(one) == 1)
-        longest = b"" if self._options.multiline else max(alone, key=len, default=b"")
+        longest = max((one[0] for one in self._alone), key=len, default=b"")
         return longest if len(longest) >= _TELLING else b""
+
+    @cached_property
+    def _is_beyond_ascii(self) -> bool:
+        """Whether every match has a character that is not of ASCII."""
+        return self._tells_case and _is_beyond_ascii(self._tree)
 
     @cached_property
     def alternatives(self) -> tuple[Pattern, ...]:
@@ -136,18 +150,6 @@ class Pattern:
         every = tuple(Pattern(self.text, one, self._options) for one in apart)
         return every if len(every) > 1 else (self,)
 
-    def is_absent(self, data: bytes, form: Form) -> bool:
-        """Say whether no line matches, where that is quick to tell; most texts end here."""
-        if form != "other":  # letters of ASCII are themselves, and finding bytes is quicker
-            if self._guide:
-                return self._guide not in data
-            for one in self._literals:
-                if len(one) == 1 and one[0] not in data:
-                    return True
-        match, anchor, step = self._quick.get(form) or self._quickly(form)
-        size = len(data)
-        return size <= step and match(anchor, data, 0, size)[0][0] < 0
-
     @cached_property
     def plain(self) -> Plain | None:
         """What a line has to have, where the pattern is letters and the ends of lines alone."""
@@ -156,39 +158,59 @@ class Pattern:
             return None
         return plain_of(self._tree)
 
-    def starts(self, data: bytes, form: Form) -> list[int] | None:
-        """Return where the lines of UTF-8 text begin that match; ``None`` if that may take long.
+    def step(self, form: Form) -> int:
+        """Return how many bytes to look through between two looks at the clock."""
+        return (self._quick.get(form) or self._quickly(form))[2]
 
-        ``lines`` finds the same ones, and lets the caller look at the clock.
+    def starts(self, data: bytes, form: Form, first: int = 0, last: int | None = None) -> list[int]:
+        """Return where the lines of UTF-8 text begin that match, but of *multiline*.
+
+        Only those between two bytes are looked at where lines begin, or the text ends.
         """
-        match, anchor, step = self._quick.get(form) or self._quickly(form)
-        if self._options.multiline or len(data) > min(step, _AT_A_GLANCE):
-            return None
-        if form != "other" and self.plain is not None:
-            return self.plain.starts(data)
+        stop = len(data) if last is None else last
+        if first == stop or (form == "ascii" and self._is_beyond_ascii):
+            return []
+        match, anchor, _ = self._quick.get(form) or self._quickly(form)
+        is_plain = form != "other"  # letters of ASCII are themselves, and finding bytes is quicker
+        if is_plain and self.plain is not None:
+            # RE2 looks for letters alone by 32 bytes at once: nowhere quicker that they are not.
+            if self.plain.is_bare and match(anchor, data, first, stop)[0][0] < 0:
+                return []
+            return self.plain.starts(data, first, stop)
         found: list[int] = []
-        size = len(data) - data.endswith(b"\n")
-        at = self._guided(data, match, found) if self._guide and form != "other" else 0
+        at = first
+        if is_plain and self._guide:
+            at = self._guided(data, match, found, first, stop)
+        elif is_plain and any(data.find(one[0], first, stop) < 0 for one in self._alone):
+            return found
         find, rfind = data.find, data.rfind
-        while data and 0 <= at <= size:
-            start, end = match(anchor, data, at, size)[0]
+        stop -= data.endswith(b"\n", first, stop)
+        while 0 <= at <= stop:
+            start, end = match(anchor, data, at, stop)[0]
             if start < 0:
                 break
-            found.append(rfind(b"\n", 0, start) + 1)
-            at = find(b"\n", end - 1 if end > start else start, size) + 1 or -1
+            found.append(rfind(b"\n", first, start) + 1 or first)
+            at = find(b"\n", end - 1 if end > start else start, stop) + 1 or -1
         return found
 
-    def _guided(self, data: bytes, match: Any, found: list[int]) -> int:  # noqa: ANN401 - untyped
+    def _guided(
+        self,
+        data: bytes,
+        match: Any,  # noqa: ANN401 - of a library without types
+        found: list[int],
+        begin: int,
+        stop: int,
+    ) -> int:
         """Add where lines begin that match to *found*, of those that have the guide.
 
         Returns from where on too few of them match, or -1 where that is all of the text.
         """
         plainer, anchor, _ = self._quick.get("ascii") or self._quickly("ascii")
         find, rfind, guide = data.find, data.rfind, self._guide
-        missed, at = 0, find(guide)
+        missed, at = 0, find(guide, begin, stop)
         while at >= 0:
-            first, last = rfind(b"\n", 0, at) + 1, find(b"\n", at)
-            last = len(data) if last < 0 else last
+            first, last = rfind(b"\n", begin, at) + 1 or begin, find(b"\n", at, stop)
+            last = stop if last < 0 else last
             run = plainer if data[first:last].isascii() else match
             if run(anchor, data, first, last)[0][0] >= 0:
                 found.append(first)
@@ -196,30 +218,21 @@ class Pattern:
                 missed += 1
                 if missed == _MISSED:
                     return last + 1
-            at = find(guide, last)
+            at = find(guide, last, stop)
         return -1
 
     def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
         """Yield the ends of the lines of UTF-8 text that match, each once.
 
-        Of a match over several lines they are those of all of them. Yields ``-1`` twice now
-        and then, so that the caller can look at the clock.
+        Of a match over several lines they are those of all of them.
         """
-        multiline = self._options.multiline
-        program, anchor = self._program(form, exactly=multiline), _anchor()
-        step = _step(program)
+        program, anchor = self._program(form, exactly=True), _anchor()
         # A final newline ends a line and begins none.
         at, size = 0, len(data) - data.endswith(b"\n")
         while data and at <= size:
-            stop = size
-            if size - at > step and not multiline:
-                stop = data.find(b"\n", at + step, size)
-                stop = size if stop < 0 else stop
-            start, end = _span(program.Match(anchor, data, at, stop))
+            start, end = _span(program.Match(anchor, data, at, size))
             if start < 0:
-                yield -1, -1
-                at = stop + 1
-                continue
+                return
             first = data.rfind(b"\n", 0, start) + 1
             last = data.find(b"\n", max(start, end - 1), size)
             last = size if last < 0 else last
@@ -291,7 +304,7 @@ def _span(found: list[tuple[int, int]]) -> tuple[int, int]:
 def _step(program: Any) -> int:  # noqa: ANN401 - untyped
     """Return how much is looked through between two looks at the clock."""
     size: int = program.ProgramSize()
-    return max(_LEAST_STEP, min(_STEP_BYTES, _STEP_WORK // size))
+    return max(_LEAST_STEP, min(_MOST_STEP, _STEP_WORK // size))
 
 
 def _next(data: bytes, at: int) -> int:
@@ -420,6 +433,25 @@ def _needs_of_any(branches: list[list[tuple[str, ...]]]) -> list[tuple[str, ...]
         return []
     best = [max(branch, key=lambda one: min(map(len, one))) for branch in branches]
     return [tuple(literal for one in best for literal in one)]
+
+
+def _is_beyond_ascii(node: Node) -> bool:
+    """Say whether every match of *node* surely has a character that is not of ASCII."""
+    match node.kind:
+        case "lit":
+            return not node.lit.isascii()
+        case "raw" if node.text.startswith(("[", "\\p", "\\P")):
+            expression = f"(?s){_with_sets(node.text, 'nfc')}".encode()
+            program = _re2()._re2.RE2(expression, _re2().Options())  # noqa: SLF001 - no wrapper
+            return not program.Match(_anchor(), _ASCII, 0, len(_ASCII))[0][0] >= 0
+        case "rep":
+            return node.least > 0 and _is_beyond_ascii(node.parts[0])
+        case "alt":
+            return all(map(_is_beyond_ascii, node.parts))
+        case "cat":
+            return any(map(_is_beyond_ascii, node.parts))
+        case _:
+            return False
 
 
 # ------------------------------------------------------------------- running

@@ -22,12 +22,12 @@ from kb_search.narrowing import build_filter, inside, one_of, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
 from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
-from kb_search.texts import WHOLE, Shelf, words_of
+from kb_search.texts import WHOLE, Shelf, batch_of, words_of
 from kb_search.vector_files import VectorSet
 from kb_search.weighing import known_words
 
 if TYPE_CHECKING:
-    from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
+    from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText, TextBatch
     from kb_search.blinders import Blinders
     from kb_search.records import Records
     from kb_search.sifting import Sieve
@@ -281,27 +281,25 @@ class Snapshot:
             return str(text["text"])
         return None
 
-    def texts(
-        self, where: Filter | None, needs: Sequence[Sequence[str]], /
-    ) -> Iterator[StoredText]:
+    def texts(self, where: Filter | None, needs: Sequence[Sequence[str]], /) -> Iterator[TextBatch]:
         """Yield the texts of documents that pass *where*, but for some that lack a need."""
-        places = self._texts
+        places, shelf = self._texts, self._shelf
         keys = set(places) if where is None else self._doc_keys(where) & places.keys()
-        if missing := self._shelf.lacks((key, places[key][0]) for key in keys):
+        wanted = {(key, places[key][0]) for key in keys}
+        if missing := shelf.lacks(wanted):
             # Who asks again asks for other words: then it is cheaper to have read them all.
-            for key, _ in self._shelf.worth_reading(missing):
-                self._text(key)
+            for one in shelf.worth_reading(sorted(missing)):
+                shelf.put(one, self._read_text(one[0]))
             keys = self._holding(keys, needs) if needs else keys
-        for key in sorted(keys):
-            yield self._text(key)
-
-    def _text(self, key: int) -> StoredText:
-        rev, address = self._texts[key]
-        text = self._shelf.get((key, rev))
-        if text is None:
-            text = self._read_text(key, address)
-            self._shelf.put((key, rev), text)
-        return text
+            wanted = {(key, places[key][0]) for key in keys}
+        batches = shelf.batches(wanted)
+        yield from batches
+        here = {key for batch in batches for key, _, _ in batch.spans}
+        for one in sorted(wanted):
+            if one[0] not in here:
+                text = self._read_text(one[0])
+                shelf.put(one, text)
+                yield batch_of([text])
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
@@ -483,12 +481,12 @@ class Snapshot:
         self._shelf.keep_only((key, rev) for key, (rev, _) in found.items())
         return found
 
-    def _read_text(self, key: int, address: tantivy.DocAddress) -> StoredText:
+    def _read_text(self, key: int) -> StoredText:
         from kb_core.stored import StoredText  # a search by words needs neither
         from kb_search.patterns import form_of
 
         with translate_errors("read a text"):
-            text = str(self._records.read("text", address)["text"])
+            text = str(self._records.read("text", self._texts[key][1])["text"])
         return StoredText(key, text.encode("utf-8", "replace"), form_of(text))
 
     def _doc_keys(self, where: Filter) -> set[int]:

@@ -1,28 +1,34 @@
 """The texts of an index as they are looked through: kept in memory, and left out by their words.
 
 What is read once is kept, as far as there is room, so that a process which answers again
-reads nothing. What is not kept is left out where the index says that it lacks a literal:
-every word of a document is a term of one of its chunks, so a document whose terms hold no
-part of a literal does not have it. That is so of documents that are marked as ``WHOLE``
-when they are published; any other is always looked through.
+reads nothing. Texts that are kept stand one after the other in batches, since a call for each
+of a thousand files costs more than looking through them.
+
+What is not kept is left out where the index says that it lacks a literal: every word of a
+document is a term of one of its chunks, so a document whose terms hold no part of a literal
+does not have it. That is so of documents that are marked as ``WHOLE`` when they are
+published; any other is always looked through.
 """
 
 from __future__ import annotations
 
 import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kb_core.values import lazy_pattern
 from kb_search.analysis import cjk_runs, fold
 
 if TYPE_CHECKING:
     from kb_core.records import DocumentRecord
-    from kb_core.stored import StoredText
+    from kb_core.stored import StoredText, TextBatch
 
-__all__ = ["WHOLE", "Shelf", "is_whole", "words_of"]
+__all__ = ["WHOLE", "Shelf", "TextId", "batch_of", "is_whole", "words_of"]
+
+TextId: TypeAlias = tuple[int, int]
+"""The key of a document, and the sequence at which its text was published."""
 
 WHOLE = "whole"
 """The state of a text of which every word is a term, and every pair of CJK letters."""
@@ -30,6 +36,8 @@ WHOLE = "whole"
 _ROOM = 64 << 20
 _AT_ONCE = 400
 """Texts that are read in advance by one call."""
+_BATCH = 1 << 18
+"""Bytes of a batch of texts, unless one alone has more."""
 _LONGEST = 60
 _LONG_WORD = lazy_pattern(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
 """Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
@@ -88,41 +96,52 @@ def words_of(literal: str) -> tuple[list[str], list[str]]:
     return sorted(dict.fromkeys(parts), key=len, reverse=True), list(dict.fromkeys(pairs))
 
 
-class Shelf:
-    """Texts by key, as far as there is room; may be shared by snapshots and threads."""
+class _Packed(NamedTuple):
+    """A batch, and which texts are in it, in its order."""
 
-    def __init__(self, room: int = _ROOM) -> None:
+    batch: TextBatch
+    ids: tuple[TextId, ...]
+
+
+class Shelf:
+    """Texts by id, as far as there is room; may be shared by snapshots and threads."""
+
+    def __init__(self, room: int = _ROOM, filled: int = _BATCH) -> None:
         self._room = room
+        self._filled = filled
         self._lock = threading.Lock()
-        self._texts: dict[tuple[int, int], StoredText] = {}
+        self._loose: dict[TextId, StoredText] = {}
+        self._packed: list[_Packed] = []
+        self._here: set[TextId] = set()
         self._size = 0
         self._asked = 0
         self._is_full = False
 
-    def get(self, key: tuple[int, int]) -> StoredText | None:
-        """Return the text of a document as it was at a sequence, if it is here."""
-        return self._texts.get(key)
-
-    def put(self, key: tuple[int, int], text: StoredText) -> None:
+    def put(self, key: TextId, text: StoredText) -> None:
         """Keep a text, if there is room."""
         with self._lock:
             self._is_full = self._size + len(text.data) > self._room
-            if key not in self._texts and not self._is_full:
-                self._texts[key] = text
+            if key not in self._here and not self._is_full:
+                self._loose[key] = text
+                self._here.add(key)
                 self._size += len(text.data)
 
-    def keep_only(self, keys: Iterable[tuple[int, int]]) -> None:
+    def keep_only(self, keys: Iterable[TextId]) -> None:
         """Let go of every text but these."""
         with self._lock:
-            for key in self._texts.keys() - set(keys):
-                self._size -= len(self._texts.pop(key).data)
-                self._is_full = False
+            if not (gone := self._here - set(keys)):
+                return
+            self._unpack([each for each in self._packed if not gone.isdisjoint(each.ids)])
+            for key in gone:
+                self._size -= len(self._loose.pop(key).data)
+            self._here -= gone
+            self._is_full = False
 
-    def lacks(self, keys: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    def lacks(self, keys: Iterable[TextId]) -> list[TextId]:
         """Return those of *keys* that have to be read."""
-        return [key for key in keys if key not in self._texts]
+        return [key for key in keys if key not in self._here]
 
-    def worth_reading(self, missing: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    def worth_reading(self, missing: Sequence[TextId]) -> Sequence[TextId]:
         """Return what of that to read in advance: from the second time on a part of it.
 
         A process that asks once reads nothing in vain, and none waits long for it.
@@ -131,3 +150,69 @@ class Shelf:
         if self._asked == 1 or self._is_full:
             return ()
         return missing[:_AT_ONCE]
+
+    def batches(self, keys: AbstractSet[TextId]) -> list[TextBatch]:
+        """Return those of *keys* that are here, by form and document."""
+        with self._lock:
+            self._pack()
+            packed = list(self._packed)
+        return [batch for each in packed for batch in _of(each, keys)]
+
+    def _pack(self) -> None:
+        """Put what is loose into batches, with what stands in those that are hardly filled."""
+        if not self._loose:
+            return
+        self._unpack([each for each in self._packed if len(each.batch.data) < self._filled // 2])
+        by_form: dict[str, list[TextId]] = {}
+        for key in sorted(self._loose):
+            by_form.setdefault(self._loose[key].form, []).append(key)
+        for keys in by_form.values():
+            for part in self._parts(keys):
+                texts = [self._loose[key] for key in part]
+                self._packed.append(_Packed(batch_of(texts), tuple(part)))
+        self._packed.sort(key=lambda each: (each.batch.form, each.ids))
+        self._loose = {}
+
+    def _parts(self, keys: Sequence[TextId]) -> Iterator[list[TextId]]:
+        part: list[TextId] = []
+        size = 0
+        for key in keys:
+            more = len(self._loose[key].data)
+            if part and size + more > self._filled:
+                yield part
+                part, size = [], 0
+            part.append(key)
+            size += more
+        yield part
+
+    def _unpack(self, which: Sequence[_Packed]) -> None:
+        for each in which:
+            self._packed.remove(each)
+            self._loose.update(zip(each.ids, each.batch.texts(), strict=True))
+
+
+def batch_of(texts: Sequence[StoredText]) -> TextBatch:
+    """Return *texts*, all of one form, one after the other."""
+    from kb_core.stored import TextBatch  # a search by words does not need it
+
+    pieces, spans, at = [], [], 0
+    for key, data, _ in texts:
+        is_open = len(texts) > 1 and data and not data.endswith(b"\n")
+        pieces.append(data + b"\n" if is_open else data)
+        spans.append((key, at, at + len(data)))
+        at += len(pieces[-1])
+    return TextBatch(b"".join(pieces), texts[0].form, spans)
+
+
+def _of(packed: _Packed, keys: AbstractSet[TextId]) -> Iterator[TextBatch]:
+    """Yield the texts of a batch that are asked for: together, if they are half of it."""
+    batch, ids = packed
+    if all(key in keys for key in ids):
+        yield batch
+        return
+    spans = [span for key, span in zip(ids, batch.spans, strict=True) if key in keys]
+    part = batch._replace(spans=spans)
+    if 2 * sum(end - start for _, start, end in spans) >= len(batch.data):
+        yield part
+    else:
+        yield from (batch_of([text]) for text in part.texts())

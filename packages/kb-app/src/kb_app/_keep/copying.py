@@ -98,7 +98,8 @@ def _truth_of(store: Store) -> _Truth:
 
 
 def _differences(truth: _Truth, snapshot: IndexSnapshot) -> Iterator[str]:
-    texts = {text.doc_key: _digest(text.data) for text in snapshot.texts(None, ())}
+    batches = snapshot.texts(None, ())
+    texts = {text.doc_key: _digest(text.data) for batch in batches for text in batch.texts()}
     if lost := truth.texts.keys() - texts.keys():
         yield f"texts that are missing: {len(lost):,}"
     if more := texts.keys() - truth.texts.keys():

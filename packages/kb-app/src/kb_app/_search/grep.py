@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from heapq import merge
+from itertools import chain, islice
+from operator import itemgetter
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +29,11 @@ from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.media import Media
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText, TextBatch
 from kb_core.search import GrepQuery
 from kb_core.text import nfc
 from kb_core.values import dataclass, field
+from kb_search.pattern_reading import is_word
 from kb_search.patterns import Form, Needs, Pattern, compile_pattern
 
 if TYPE_CHECKING:
@@ -76,6 +79,8 @@ _GLOB = frozenset("*?[{")
 """What makes a path a pattern, unless a file is called so."""
 _DEEPEST = 40
 """Units that begin between a line and the one around it, at most."""
+_FEW = 100
+"""Lines that are put together to see whether they have a name in them."""
 _TURNS = 1_000
 """Lines between two looks at the clock."""
 
@@ -90,21 +95,39 @@ class _Found:
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class _Match:
-    """A document that matches, and where lines begin that define what is looked for.
+    """A document that matches."""
 
-    With each, how many lines of that follow it.
-    """
+    def __init__(self, found: _Found, doc: StoredDoc, pattern: Pattern) -> None:
+        self.found = found
+        self.doc = doc
+        self.defined: dict[int, int] = {}
+        """Where lines begin that define what is looked for, as far as that was asked.
 
-    found: _Found
-    doc: StoredDoc
-    defined: Mapping[int, int]
+        With each, how many lines of that follow it.
+        """
+        given = ((start, 0) for start in _given(found, doc, pattern))
+        self._defining: list[Iterator[tuple[int, int]]]
+        self._defining = [_defined(found, doc, pattern), given]
+
+    def ask(self, most: int) -> None:
+        """Look for the first lines that define, until so many of them are known."""
+        for one in merge(*self._defining, key=itemgetter(0)):
+            if len(self.defined) >= most:
+                return
+            self.defined.setdefault(*one)
 
     @property
     def order(self) -> tuple[object, ...]:
         place = self.doc["path"], self.doc["source_id"]
-        return is_late(self.doc), not self.defined, -self.found.count, *place
+        return is_late(self.doc), not self._defines(), -self.found.count, *place
+
+    def _defines(self) -> bool:
+        for at in (1, 0):  # the quicker one first
+            for one in self._defining[at]:
+                self._defining[at] = chain((one,), self._defining[at])
+                return True
+        return False
 
 
 def grep(
@@ -192,39 +215,57 @@ class _Looking:
         self.complete = True
         self.saw_more_than_ascii = False
 
-    def through(self, texts: Iterable[StoredText]) -> Iterator[_Found]:
+    def through(self, batches: Iterable[TextBatch]) -> Iterator[_Found]:
         """Yield the texts that match."""
-        is_absent = self._pattern.is_absent
-        for text in texts:
-            form = _FORMS[text.form]
+        for batch in batches:
+            form = _FORMS[batch.form]
             self.saw_more_than_ascii = self.saw_more_than_ascii or form != "ascii"
-            if not is_absent(text.data, form):
-                found = self._look(text, form)
-                if found.count:
-                    yield found
+            if self._pattern.is_of_lines:
+                yield from self._apart(batch, form, self._starts(batch.data, form))
+            else:
+                yield from filter(None, (self._look(text, form) for text in batch.texts()))
             if not self.complete or self._is_late():
                 return
-            self.seen += 1
+            self.seen += len(batch.spans)
 
-    def _look(self, text: StoredText, form: Form) -> _Found:
+    def _starts(self, data: bytes, form: Form) -> list[int]:
+        """Return where the lines begin that match, if time is up those until then."""
+        step, at, size = self._pattern.step(form), 0, len(data)
+        found: list[int] = []
+        while at < size and not self._is_late():
+            stop = data.find(b"\n", at + step) + 1 or size
+            found += self._pattern.starts(data, form, at, stop)
+            at = stop
+        return found
+
+    def _apart(self, batch: TextBatch, form: Form, starts: Sequence[int]) -> Iterator[_Found]:
+        """Yield the texts of a batch in which these lines begin."""
+        last = 0
+        for key, begin, end in batch.spans if starts else ():
+            first = bisect_left(starts, begin, last)
+            last = bisect_left(starts, end, first)
+            if first < last:
+                text = StoredText(key, batch.data[begin:end], batch.form)
+                shown = [start - begin for start in starts[first : min(last, first + self._most)]]
+                yield _Found(text, form, shown, last - first)
+
+    def _look(self, text: StoredText, form: Form) -> _Found | None:
         data = text.data
-        starts = self._pattern.starts(data, form)
-        if starts is not None:
-            return _Found(text, form, starts[: self._most], len(starts))
+        if not self._multiline:
+            starts = self._pattern.starts(data, form)
+            return _Found(text, form, starts[: self._most], len(starts)) if starts else None
         found = _Found(text, form)
         for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
-            if (first < 0 or turn % _TURNS == 0) and self._is_late():
+            if turn % _TURNS == 0 and self._is_late():
                 break
-            if first < 0:
-                continue
-            over = data.count(b"\n", first, last) if self._multiline else 0
+            over = data.count(b"\n", first, last)
             if len(found.starts) < self._most:
                 found.starts.append(first)
                 for _ in range(over):
                     first = data.find(b"\n", first) + 1  # noqa: PLW2901
                     found.starts.append(first)
             found.count += over + 1
-        return found
+        return found if found.count else None
 
     def _is_late(self) -> bool:
         if time.monotonic() > self._until or (self._stop is not None and self._stop.is_set()):
@@ -287,17 +328,10 @@ def _ranked(
     Tests and settings come after all others. Of very many, those with few lines are not read
     to see what they define.
     """
-    often = sorted(found, key=lambda each: -each.count)[: max(most, _MOST_READ)]
+    often = sorted(found, key=lambda each: (-each.count, each.text.doc_key))
+    often = often[: max(most, _MOST_READ)]
     docs = snapshot.docs_of([each.text.doc_key for each in often])
-    matches = [
-        _Match(
-            each,
-            doc,
-            {**dict.fromkeys(_given(each, doc, pattern), 0), **dict(_defined(each, doc, pattern))},
-        )
-        for each in often
-        if (doc := docs.get(each.text.doc_key))
-    ]
+    matches = [_Match(each, doc, pattern) for each in often if (doc := docs.get(each.text.doc_key))]
     return sorted(matches, key=lambda match: match.order)
 
 
@@ -310,7 +344,7 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[
     text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
     char = byte = 0
     last = starts[-1]
-    for block, named in _named(doc, pattern):
+    for block, name in _named(doc, pattern, _said(data, starts)):
         start = block["start"]
         if text:  # blocks come in order, so each character is counted once
             char, byte = (char, byte) if char <= start else (0, 0)
@@ -322,7 +356,6 @@ def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[
         is_before = near and data.find(b"\n", starts[near - 1], start) < 0
         if not is_before and (near == len(starts) or starts[near] >= start + _FARTHEST):
             continue  # most symbols stand in lines that do not match
-        name = named.encode()
         start = _name_of(data, name, start)
         at = bisect_right(starts, start) - 1
         if at < 0 or data.find(b"\n", starts[at], start) >= 0:
@@ -367,21 +400,39 @@ def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[i
         at = data.find(name, at + 1, line[1]) if name else -1
 
 
-def _named(doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield the headings of a document, and what it defines by names that a match can hold."""
-    letters = pattern.plain.text if pattern.plain else None
+def _said(data: bytes, starts: Sequence[int]) -> bytes:
+    """Return what the lines say that begin there, or more where there are many."""
+    if len(starts) > _FEW:
+        return data
+    ends = (data.find(b"\n", start) for start in starts)
+    lines = (
+        data[start : None if end < 0 else end] for start, end in zip(starts, ends, strict=True)
+    )
+    return b"\n".join(lines)
+
+
+def _named(
+    doc: StoredDoc, pattern: Pattern, said: bytes
+) -> Iterator[tuple[Mapping[str, Any], bytes]]:
+    """Yield the headings of a document, and what it defines by names that a match can hold.
+
+    *said* is what the lines say that match, or more.
+    """
+    letters = pattern.plain.text if pattern.plain else said.decode("utf-8", "replace")
     for block in doc["blocks"]:
-        symbol = block.get("symbol")
-        if symbol or block["kind"] == "heading":
-            named = str(symbol or "").rpartition(".")[2]
-            if letters is None or named in letters:
-                yield block, named
+        if symbol := block.get("symbol"):
+            name = symbol.rpartition(".")[2]
+            if name in letters:
+                yield block, name.encode()
+        elif block["kind"] == "heading":
+            yield block, b""
 
 
 def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
     """Yield where matching lines of code begin that give what the match names a value."""
-    data = found.text.data
-    for start in found.starts if doc["media"] == Media.CODE.value else ():
+    data, letters = found.text.data, pattern.plain.text if pattern.plain else None
+    can_name = letters is None or any(map(is_word, letters))
+    for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
         end = data.find(b"\n", start)
         line = start, len(data) if end < 0 else end
         given = None
@@ -429,6 +480,8 @@ def _file(
     fresh: Freshness,
 ) -> types.GrepResponseFiles:
     found, doc = match.found, match.doc
+    # The lines around others are told, too, and alternatives take turns.
+    match.ask(share if len(pattern.alternatives) == 1 and not context else len(found.starts))
     chosen = _chosen(match, pattern, share)
     lines = list(_lines(snapshot, match, pattern, chosen, context))
     return {
@@ -448,15 +501,18 @@ def _chosen(match: _Match, pattern: Pattern, share: int) -> list[int]:
 
     Those that define come first, then one for each alternative of the pattern, then another.
     """
-    starts = match.found.starts
+    starts, defined = match.found.starts, match.defined
     if share >= len(starts):
         return starts
+    if len(pattern.alternatives) == 1:
+        first = list(islice(chain(defined, (at for at in starts if at not in defined)), share))
+        return sorted(first)
     turns: Counter[int] = Counter()
     order = []
     for at in starts:
         which = _alternatives(match.found, pattern, at)
         turns.update(which)
-        order.append((at not in match.defined, min(turns[one] for one in which), -len(which), at))
+        order.append((at not in defined, min(turns[one] for one in which), -len(which), at))
     return sorted(at for *_, at in sorted(order)[:share])
 
 

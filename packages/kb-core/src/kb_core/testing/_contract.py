@@ -13,7 +13,7 @@ from typing import Any
 
 from kb_core.errors import NotIndexed
 from kb_core.filters import Filter
-from kb_core.ports import IndexReader, IndexSnapshot, IndexWriter
+from kb_core.ports import IndexReader, IndexSnapshot, IndexWriter, StoredText
 from kb_core.records import Control, DocumentRecord, Publication
 from kb_core.search import Clause, LexicalQuery, Scored
 from kb_core.testing.documents import Corpus, file_row
@@ -72,6 +72,18 @@ class World:
     def snapshot(self) -> IndexSnapshot:
         """Return the newest state."""
         return self._contract.make_reader().snapshot()
+
+    def texts(self, where: Filter | None, needs: Sequence[Sequence[str]]) -> list[StoredText]:
+        """Return the texts of documents as they are looked through, one by one."""
+        found: list[StoredText] = []
+        for batch in self.snapshot().texts(where, needs):
+            ends = [0, *(end for _, _, end in batch.spans)]
+            for (_, start, end), before in zip(batch.spans, ends, strict=False):
+                assert before <= start <= end <= len(batch.data)
+                is_closed = start == end or b"\n" in batch.data[end - 1 : end + 1]
+                assert is_closed or len(batch.spans) == 1
+            found += batch.texts()
+        return found
 
     def paths(self, found: Iterable[Scored]) -> list[str]:
         """Return the paths of scored chunks, in their order."""

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 from kb_core.clock import to_epoch
 from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
 from kb_core.media import TrustLevel
-from kb_core.ports import StoredChunk, StoredDoc, StoredFile, StoredText
+from kb_core.ports import StoredChunk, StoredDoc, StoredFile, TextBatch
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
 from kb_core.search import (
     FULL_MATCH_WORDS,
@@ -391,11 +391,12 @@ class MemorySnapshot:
         where: Filter | None,
         needs: Sequence[Sequence[str]],  # noqa: ARG002 - it may leave texts out, and leaves none
         /,
-    ) -> Iterator[StoredText]:
+    ) -> Iterator[TextBatch]:
         for doc in self.docs(where):
             text = self.doc_text(doc["doc_id"]) or ""
             data = text.encode("utf-8", "replace")
-            yield StoredText(doc["doc_key"], data, "ascii" if text.isascii() else "other")
+            form = "ascii" if text.isascii() else "other"
+            yield TextBatch(data, form, [(doc["doc_key"], 0, len(data))])
 
     def count_docs(self, where: Filter | None, /) -> int:
         return len(self.docs(where))

@@ -37,7 +37,7 @@ from kb_search.weighing import known_words
 
 if TYPE_CHECKING:
     from kb_core.control import Control
-    from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText
+    from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, TextBatch
 
 __all__ = ["KEPT_SECS", "MOVED", "Snapshot"]
 
@@ -225,12 +225,11 @@ class Snapshot:
             return str(text["text"])
         return None
 
-    def texts(
-        self, where: Filter | None, needs: Sequence[Sequence[str]], /
-    ) -> Iterator[StoredText]:
+    def texts(self, where: Filter | None, needs: Sequence[Sequence[str]], /) -> Iterator[TextBatch]:
         """Yield the texts of documents that pass *where*, by key; none is left out."""
         from kb_core.stored import StoredText
         from kb_search.patterns import form_of
+        from kb_search.texts import batch_of
 
         del needs  # an inverted file of words is not at hand, and nothing has to be left out
         rows = self._rows("records", self._of_kind("text", self._narrowed(where, "text")), ["key"])
@@ -239,7 +238,8 @@ class Snapshot:
             found = self._records("text", listed("key", keys[at : at + _BATCH]))
             for row, text in sorted(found, key=lambda pair: int(pair[0]["key"])):
                 data = str(text["text"]).encode("utf-8", "replace")
-                yield StoredText(int(row["key"]), data, form_of(str(text["text"])))
+                one = StoredText(int(row["key"]), data, form_of(str(text["text"])))
+                yield batch_of([one])
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""
