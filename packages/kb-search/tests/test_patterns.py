@@ -167,6 +167,21 @@ def test_texts_side_by_side_and_parts_of_them_match_as_each_alone(
     assert [at for part in parts for at in made.starts(batch.data, form, *part)] == alone
 
 
+@pytest.mark.parametrize(
+    "pattern", [r"\bwalk\b", r"\w+ (walk|swim)s$", r"\d+ swim", r"(?i)\bWALK$"]
+)
+@pytest.mark.parametrize("often", [1, 40, 4_000])
+def test_lines_are_the_same_where_a_word_of_each_match_is_rare_and_where_it_is_not(
+    pattern: str, often: int
+) -> None:
+    some = ("he walks", "Walk", "walk", "she swims", "7 swim é", "no", "it WALK")
+    text = "".join(f"{some[n % 7] if n % often == 0 else 'other words'}\n" for n in range(30_000))
+
+    assert found(pattern, text) == expected(pattern, text)
+    assert found(pattern, text, ignore_case=True) == expected(pattern, text, re.IGNORECASE)
+    assert found("walk", text, word=True) == expected(r"\bwalk\b", text)
+
+
 @pytest.mark.parametrize("pattern", [r"\Aotter", r"otter\z", r"a|(b\A)"])
 def test_what_looks_for_the_ends_of_a_text_is_not_of_lines(pattern: str) -> None:
     assert not compile_pattern(pattern).is_of_lines

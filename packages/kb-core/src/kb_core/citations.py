@@ -335,6 +335,8 @@ def quote_path(path: str) -> str:
 
 
 def _quoted(text: str, plain: frozenset[str]) -> str:
+    if plain.issuperset(text):
+        return text
     return "".join(
         c if c in plain or (c > "\x9f" and c.isprintable()) else _percent(c) for c in text
     )

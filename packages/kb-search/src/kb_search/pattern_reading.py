@@ -8,6 +8,7 @@ until it is known which texts they are looked for in: ``MARK`` and a letter stan
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import Literal
 
 from kb_core.errors import InvalidInput
@@ -22,6 +23,7 @@ __all__ = [
     "Node",
     "Plain",
     "bad_pattern",
+    "begins_plainly",
     "branch_edges",
     "inner_edges",
     "is_word",
@@ -379,8 +381,8 @@ class Plain:
         """
         wanted = self.text.encode()
         if self.is_bare:
-            part = data if last - first == len(data) else data[first:last]
-            return [start + first for start in self._found(part, wanted)]
+            found = self._found(data[first:last], wanted)
+            return [start + first for start in found] if first else found
         # Every line has a newline before it and after it.
         end = b"" if data.endswith(b"\n", first, last) else b"\n"
         data = b"\n%b%b" % (data[first:last], end)
@@ -398,15 +400,17 @@ class Plain:
                 at = find(wanted, at + size)
             return found
         # One call parts the text; what follows looks at a part for each place, and no further.
-        pieces, size, at = data.split(wanted), len(wanted), 0
-        del pieces[-1]
+        *pieces, _ = data.split(wanted)
+        size = len(wanted)
+        if self.at_start:
+            ends = accumulate(len(piece) + size for piece in pieces)
+            return [end - size + 1 for end in ends]
+        at, is_apart = 0, self.at_end
         for piece in pieces:
-            first, at = at, at + len(piece)
-            if self.at_start:
-                found.append(at + 1)
-            elif (start := piece.rfind(b"\n")) >= 0 or self.at_end or not found:
-                found.append(first + start + 1)
-            at += size
+            start = piece.rfind(b"\n")
+            if start >= 0 or is_apart or not found:
+                found.append(at + start + 1)
+            at += len(piece) + size
         return found
 
 
@@ -422,6 +426,14 @@ def plain_of(node: Node) -> Plain | None:
     if any(part.kind != "lit" for part in letters) or not (letters or all(ends)):
         return None
     return Plain("".join(part.lit for part in letters), *ends)
+
+
+def begins_plainly(node: Node) -> bool:
+    """Say whether every match of *node* begins with the same letter."""
+    if node.kind in {"alt", "cat"}:
+        alone = len(node.parts) == 1 or (node.kind == "cat" and bool(node.parts))
+        return alone and begins_plainly(node.parts[0])
+    return node.kind == "lit"
 
 
 def branch_edges(node: Node) -> tuple[bool, bool]:

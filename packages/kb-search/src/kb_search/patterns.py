@@ -30,6 +30,7 @@ from kb_search.pattern_reading import (
     Node,
     Plain,
     bad_pattern,
+    begins_plainly,
     branch_edges,
     inner_edges,
     literal,
@@ -44,17 +45,21 @@ __all__ = ["MAX_PATTERN", "Needs", "Pattern", "compile_pattern", "form_of"]
 _MAX_PROGRAM = 50_000
 """Instructions of the program that RE2 makes of it."""
 _CASELESS = "(?"
-"""What may begin a part in which case does not matter."""
+"""What may begin a part in which case matters otherwise than in the rest."""
 _SPECIAL = frozenset("\\.+*?()|[]{}^$")
 _STEP_WORK = 40_000_000
 """Instructions times bytes between two looks at the clock."""
 _MOST_STEP, _LEAST_STEP = 1 << 18, 1 << 14
 """Bytes between them, at most and at least."""
 _ASCII = bytes(range(128))
-_TELLING = 3
-"""Letters from which on it is quicker to look for them first, and then at their lines alone."""
-_MISSED = 4
-"""Of these lines that do not match, until the rest of a text is looked through as a whole."""
+_APART = 2_500
+"""Bytes from one guide to the next, from which on it is quicker to look at their lines alone."""
+_ALTERNATIVES = 4
+"""Literals that are looked for one by one."""
+_FEW = 4
+"""So many are looked at in a small text, too."""
+_SOON = 8
+"""Part of a long text in which there are so many of them that no other is looked through so."""
 
 Form: TypeAlias = Literal["ascii", "nfc", "other"]
 """Of a text: ASCII alone; in normal form C; anything else, or with a letter that folds to ASCII."""
@@ -107,6 +112,7 @@ class Pattern:
         """Whether a line matches or not whatever stands before and after it."""
         self._made: dict[tuple[Form, bool], Any] = {}
         self._quick: dict[Form, tuple[Any, Any, int]] = {}
+        self._is_guided = True
         self._program("ascii")
         self._program("nfc")
 
@@ -116,31 +122,31 @@ class Pattern:
         return tuple(sorted({tuple(sorted(one)) for one in _needs(self._tree) if all(one)}))
 
     @cached_property
-    def _tells_case(self) -> bool:
-        return not (self.ignore_case or (not self._options.fixed and _CASELESS in self.text))
+    def _has_one_case(self) -> bool:
+        """Whether all parts of it are looked for in the same way, as far as case matters."""
+        return self._options.fixed or _CASELESS not in self.text
 
     @cached_property
-    def _literals(self) -> tuple[tuple[bytes, ...], ...]:
-        """What of its needs stands in the bytes of every match, letter by letter."""
-        if not self._tells_case:
+    def _guides(self) -> tuple[Any, ...]:
+        """What finds a few literals, of which every match has one: the longest.
+
+        Nothing where a match begins with letters: RE2 looks for these by itself.
+        """
+        few = (
+            one for one in self.needs if len(one) <= _ALTERNATIVES and all(map(str.isascii, one))
+        )
+        longest = max(few, key=lambda one: (min(map(len, one)), -len(one)), default=())
+        if not self._has_one_case or (begins_plainly(self._tree) and not self._options.word):
             return ()
-        plain = (one for one in self.needs if all(map(str.isascii, one)))
-        return tuple(tuple(text.encode() for text in one) for one in plain)
-
-    @cached_property
-    def _alone(self) -> tuple[tuple[bytes, ...], ...]:
-        return tuple(one for one in self._literals if len(one) == 1)
-
-    @cached_property
-    def _guide(self) -> bytes:
-        """The longest literal of every match; nothing where that is too short, or one of many."""
-        longest = max((one[0] for one in self._alone), key=len, default=b"")
-        return longest if len(longest) >= _TELLING else b""
+        expressions = ("".join(_letter(each, "ascii") for each in one) for one in longest)
+        return tuple(
+            _compiled(self.text, each, self._options, captures=False).Match for each in expressions
+        )
 
     @cached_property
     def _is_beyond_ascii(self) -> bool:
         """Whether every match has a character that is not of ASCII."""
-        return self._tells_case and _is_beyond_ascii(self._tree)
+        return not self.ignore_case and self._has_one_case and _is_beyond_ascii(self._tree)
 
     @cached_property
     def alternatives(self) -> tuple[Pattern, ...]:
@@ -178,12 +184,9 @@ class Pattern:
                 return []
             return self.plain.starts(data, first, stop)
         found: list[int] = []
-        at = first
-        if is_plain and self._guide:
-            at = self._guided(data, match, found, first, stop)
-        elif is_plain and any(data.find(one[0], first, stop) < 0 for one in self._alone):
-            return found
-        find, rfind = data.find, data.rfind
+        at, find, rfind = first, data.find, data.rfind
+        if is_plain and self._is_guided and self._guides:
+            at = self._by_guides(data, form, found, first, stop)
         stop -= data.endswith(b"\n", first, stop)
         while 0 <= at <= stop:
             start, end = match(anchor, data, at, stop)[0]
@@ -193,33 +196,30 @@ class Pattern:
             at = find(b"\n", end - 1 if end > start else start, stop) + 1 or -1
         return found
 
-    def _guided(
-        self,
-        data: bytes,
-        match: Any,  # noqa: ANN401 - of a library without types
-        found: list[int],
-        begin: int,
-        stop: int,
-    ) -> int:
-        """Add where lines begin that match to *found*, of those that have the guide.
+    def _by_guides(self, data: bytes, form: Form, found: list[int], begin: int, stop: int) -> int:
+        """Add where lines begin that match to *found*; only those are looked at with a guide.
 
-        Returns from where on too few of them match, or -1 where that is all of the text.
+        Returns from where on that is too often, or -1 where that is all of the text.
         """
-        plainer, anchor, _ = self._quick.get("ascii") or self._quickly("ascii")
-        find, rfind, guide = data.find, data.rfind, self._guide
-        missed, at = 0, find(guide, begin, stop)
-        while at >= 0:
-            first, last = rfind(b"\n", begin, at) + 1 or begin, find(b"\n", at, stop)
-            last = stop if last < 0 else last
+        match, anchor, _ = self._quick.get(form) or self._quickly(form)
+        plainer, *_ = self._quick.get("ascii") or self._quickly("ascii")
+        places = {guide: guide(anchor, data, begin, stop)[0][0] for guide in self._guides}
+        most, last = (stop - begin) // _APART, begin
+        for _ in range(_FEW + most):
+            at = min((place for place in places.values() if place >= 0), default=-1)
+            if at < 0:
+                return -1
+            first = data.rfind(b"\n", begin, at) + 1 or begin
+            last = data.find(b"\n", at, stop) + 1 or stop
             run = plainer if data[first:last].isascii() else match
             if run(anchor, data, first, last)[0][0] >= 0:
                 found.append(first)
-            else:
-                missed += 1
-                if missed == _MISSED:
-                    return last + 1
-            at = find(guide, last, stop)
-        return -1
+            for guide, place in places.items():
+                if 0 <= place < last:
+                    places[guide] = guide(anchor, data, last, stop)[0][0]
+        is_long = stop - begin > _MOST_STEP // 2
+        self._is_guided = not is_long or last - begin > (stop - begin) // _SOON
+        return last
 
     def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
         """Yield the ends of the lines of UTF-8 text that match, each once.
