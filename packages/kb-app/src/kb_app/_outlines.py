@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
-from kb_app._search.grep import function_begun, name_given
+from kb_app._search.defining import function_begun, name_given
 from kb_core import wire
 from kb_core.citations import citation_of
 from kb_core.media import Media

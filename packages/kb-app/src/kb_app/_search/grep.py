@@ -8,7 +8,6 @@ many, each file shows some.
 
 from __future__ import annotations
 
-import re
 import time
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -21,6 +20,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
+from kb_app._search.defining import Found, defined, end_with_members, given
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import places_of
@@ -32,14 +32,12 @@ from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText, TextBatch
 from kb_core.search import GrepQuery
 from kb_core.text import nfc
-from kb_core.values import dataclass, field
-from kb_search.pattern_reading import is_word
 from kb_search.patterns import Form, Needs, Pattern, compile_pattern
 
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["function_begun", "grep", "name_given", "needs_of"]
+__all__ = ["grep", "needs_of"]
 
 SECONDS = 10.0
 """What one call may take."""
@@ -53,52 +51,19 @@ _KEPT = 2_000
 _LONGEST_LINE = 400
 _BEFORE = 80
 """Characters before the first match that are shown of a longer line."""
-_HEAD_BYTES = 2_000
-"""How far from the start of a symbol its name stands at most: decorators come before it."""
-_LONGEST_LEAD, _FARTHEST = 20_000, 22_000
-_LEAD = re.compile(
-    rb"(?:\s|//[^\n]*|/\*[\s\S]*?\*/|\(\*[\s\S]*?\*\)|\{-[\s\S]*?-\}|--\[\[[\s\S]*?\]\]"
-    rb"|(?:--|;|%|!|\*|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
-    rb"|(?:@doc\s+(?:~S)?)?\"{3}[\s\S]*?\"{3})*+"
-)
-"""Comments and documentation that stand before what they tell of."""
-_REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
-_GIVEN = re.compile(
-    rb"#[ \t]*define[ \t]+(?P<macro>\w+)|define\([ \t]*[\"'](?P<constant>\w+)[\"'][ \t]*,"
-    rb"|(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
-    rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(?P<name>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
-)
-"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro."""
-_WITHIN = re.compile(
-    rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
-    rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
-)
-"""A line that begins a function, which may be within another one."""
 _FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _GLOB = frozenset("*?[{")
 """What makes a path a pattern, unless a file is called so."""
 _DEEPEST = 40
 """Units that begin between a line and the one around it, at most."""
-_FEW = 100
-"""Lines that are put together to see whether they have a name in them."""
 _TURNS = 1_000
 """Lines between two looks at the clock."""
-
-
-@dataclass(slots=True)
-class _Found:
-    """A text that matches, and where its lines begin that do: the first ones of many."""
-
-    text: StoredText
-    form: Form
-    starts: list[int] = field(default_factory=list)
-    count: int = 0
 
 
 class _Match:
     """A document that matches."""
 
-    def __init__(self, found: _Found, doc: StoredDoc, pattern: Pattern) -> None:
+    def __init__(self, found: Found, doc: StoredDoc, pattern: Pattern) -> None:
         self.found = found
         self.doc = doc
         self.defined: dict[int, int] = {}
@@ -106,9 +71,7 @@ class _Match:
 
         With each, how many lines of that follow it.
         """
-        given = ((start, 0) for start in _given(found, doc, pattern))
-        self._defining: list[Iterator[tuple[int, int]]]
-        self._defining = [_defined(found, doc, pattern), given]
+        self._defining = [defined(found, doc, pattern), given(found, doc, pattern)]
 
     def ask(self, most: int) -> None:
         """Look for the first lines that define, until so many of them are known."""
@@ -125,7 +88,7 @@ class _Match:
     def _defines(self) -> bool:
         for at in (1, 0):  # the quicker one first
             for one in self._defining[at]:
-                self._defining[at] = chain((one,), self._defining[at])
+                self._defining[at] = chain((one,), self._defining[at])  # not lost by the look
                 return True
         return False
 
@@ -215,7 +178,7 @@ class _Looking:
         self.complete = True
         self.saw_more_than_ascii = False
 
-    def through(self, batches: Iterable[TextBatch]) -> Iterator[_Found]:
+    def through(self, batches: Iterable[TextBatch]) -> Iterator[Found]:
         """Yield the texts that match."""
         for batch in batches:
             form = _FORMS[batch.form]
@@ -238,7 +201,7 @@ class _Looking:
             at = stop
         return found
 
-    def _apart(self, batch: TextBatch, form: Form, starts: Sequence[int]) -> Iterator[_Found]:
+    def _apart(self, batch: TextBatch, form: Form, starts: Sequence[int]) -> Iterator[Found]:
         """Yield the texts of a batch in which these lines begin."""
         last = 0
         for key, begin, end in batch.spans if starts else ():
@@ -247,14 +210,14 @@ class _Looking:
             if first < last:
                 text = StoredText(key, batch.data[begin:end], batch.form)
                 shown = [start - begin for start in starts[first : min(last, first + self._most)]]
-                yield _Found(text, form, shown, last - first)
+                yield Found(text, form, shown, last - first)
 
-    def _look(self, text: StoredText, form: Form) -> _Found | None:
+    def _look(self, text: StoredText, form: Form) -> Found | None:
         data = text.data
         if not self._multiline:
             starts = self._pattern.starts(data, form)
-            return _Found(text, form, starts[: self._most], len(starts)) if starts else None
-        found = _Found(text, form)
+            return Found(text, form, starts[: self._most], len(starts)) if starts else None
+        found = Found(text, form)
         for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
             if turn % _TURNS == 0 and self._is_late():
                 break
@@ -321,7 +284,7 @@ def _at(path: str) -> Filter | None:
 
 
 def _ranked(
-    snapshot: IndexSnapshot, found: list[_Found], pattern: Pattern, most: int
+    snapshot: IndexSnapshot, found: list[Found], pattern: Pattern, most: int
 ) -> list[_Match]:
     """Return files in their order: with a definition first, then by count, then by path.
 
@@ -333,129 +296,6 @@ def _ranked(
     docs = snapshot.docs_of([each.text.doc_key for each in often])
     matches = [_Match(each, doc, pattern) for each in often if (doc := docs.get(each.text.doc_key))]
     return sorted(matches, key=lambda match: match.order)
-
-
-def _defined(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:
-    """Yield where matching lines begin that define what the match names, or head what follows.
-
-    With each, how many lines of what it defines follow it; of a heading, none.
-    """
-    data, starts = found.text.data, found.starts
-    text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
-    char = byte = 0
-    last = starts[-1]
-    for block, name in _named(doc, pattern, _said(data, starts)):
-        start = block["start"]
-        if text:  # blocks come in order, so each character is counted once
-            char, byte = (char, byte) if char <= start else (0, 0)
-            byte += len(text[char:start].encode("utf-8", "replace"))
-            char, start = start, byte
-        if start > last and data.find(b"\n", last, start) >= 0:
-            continue  # it stands below all lines that match
-        near = bisect_right(starts, start)
-        is_before = near and data.find(b"\n", starts[near - 1], start) < 0
-        if not is_before and (near == len(starts) or starts[near] >= start + _FARTHEST):
-            continue  # most symbols stand in lines that do not match
-        start = _name_of(data, name, start)
-        at = bisect_right(starts, start) - 1
-        if at < 0 or data.find(b"\n", starts[at], start) >= 0:
-            continue
-        end = data.find(b"\n", start)
-        line = starts[at], len(data) if end < 0 else end
-        # A part of a name is no name; a word of a heading says what it is about.
-        if any(pattern.covers(data, found.form, line, part) for part in _places(data, name, line)):
-            end = _end_with_members(doc["blocks"], block)
-            stop = byte + len(text[char:end].encode("utf-8", "replace")) if text else end
-            yield starts[at], data[start:stop].rstrip().count(b"\n")
-
-
-def _end_with_members(blocks: Sequence[Mapping[str, Any]], block: Mapping[str, Any]) -> int:
-    """Return where what a block defines ends: a class with what is defined in it."""
-    end, within = int(block["end"]), f"{block.get('symbol')}."
-    first = bisect_right(blocks, block["start"], key=lambda one: one["start"])
-    for one in islice(blocks, first, None) if block.get("symbol") else ():
-        symbol = str(one.get("symbol") or "")
-        if symbol.startswith(within):
-            end = max(end, one["end"])
-        elif symbol:
-            break
-    return end
-
-
-def _name_of(data: bytes, name: bytes, start: int) -> int:
-    """Return where what begins at *start* is called so, and not where a comment on it says so."""
-    lead = _LEAD.match(data, start, start + _LONGEST_LEAD) if name else None
-    first = lead.end() if lead else start
-    at = data.find(name, first, first + _HEAD_BYTES)
-    while name and at >= 0 and _REMARK.match(data, data.rfind(b"\n", 0, at) + 1):
-        at = data.find(name, at + 1, first + _FARTHEST)
-    return at if at >= 0 else max(start, data.find(name, start, start + _HEAD_BYTES))
-
-
-def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield where a name stands in a line, in other words, too; of none, its beginning."""
-    at = data.find(name, *line)
-    while at >= 0:
-        yield at, at + len(name)
-        at = data.find(name, at + 1, line[1]) if name else -1
-
-
-def _said(data: bytes, starts: Sequence[int]) -> bytes:
-    """Return what the lines say that begin there, or more where there are many."""
-    if len(starts) > _FEW:
-        return data
-    ends = (data.find(b"\n", start) for start in starts)
-    lines = (
-        data[start : None if end < 0 else end] for start, end in zip(starts, ends, strict=True)
-    )
-    return b"\n".join(lines)
-
-
-def _named(
-    doc: StoredDoc, pattern: Pattern, said: bytes
-) -> Iterator[tuple[Mapping[str, Any], bytes]]:
-    """Yield the headings of a document, and what it defines by names that a match can hold.
-
-    *said* is what the lines say that match, or more.
-    """
-    letters = pattern.plain.text if pattern.plain else said.decode("utf-8", "replace")
-    for block in doc["blocks"]:
-        if symbol := block.get("symbol"):
-            name = symbol.rpartition(".")[2]
-            if name in letters:
-                yield block, name.encode()
-        elif block["kind"] == "heading":
-            yield block, b""
-
-
-def _given(found: _Found, doc: StoredDoc, pattern: Pattern) -> Iterator[int]:
-    """Yield where matching lines of code begin that give what the match names a value."""
-    data, letters = found.text.data, pattern.plain.text if pattern.plain else None
-    can_name = letters is None or any(map(is_word, letters))
-    for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
-        end = data.find(b"\n", start)
-        line = start, len(data) if end < 0 else end
-        given = None
-        if data.find(b"=", *line) >= 0 or data.find(b"define", *line) >= 0:
-            given = _GIVEN.match(data, start, start + _LONGEST_LINE)
-        if given is None and data[start : start + 1].isspace():
-            given = _WITHIN.match(data, start, start + _LONGEST_LINE)
-        if given and pattern.covers(data, found.form, line, given.span(given.lastindex or 0)):
-            yield start
-
-
-def name_given(line: str) -> str | None:
-    """Return what a line at the margin gives a value to, if it does."""
-    if line[:1].isspace() or not ("=" in line or "define" in line):
-        return None
-    given = _GIVEN.match(line[:_LONGEST_LINE].encode())
-    return given[given.lastgroup].decode() if given and given.lastgroup else None
-
-
-def function_begun(line: str) -> str | None:
-    """Return what a function is called that a line set in begins, if it does."""
-    begun = _WITHIN.match(line[:_LONGEST_LINE].encode()) if line[:1].isspace() else None
-    return begun[1].decode() if begun else None
 
 
 def _shares(counts: Sequence[int], budget: int) -> list[int]:
@@ -516,7 +356,7 @@ def _chosen(match: _Match, pattern: Pattern, share: int) -> list[int]:
     return sorted(at for *_, at in sorted(order)[:share])
 
 
-def _alternatives(found: _Found, pattern: Pattern, start: int) -> list[int]:
+def _alternatives(found: Found, pattern: Pattern, start: int) -> list[int]:
     """Return which alternatives of the pattern match the line that begins there, from 0."""
     if len(pattern.alternatives) == 1:
         return [0]
@@ -591,7 +431,7 @@ def _tell(line: types.GrepResponseFilesLines, match: _Match, pattern: Pattern, s
 class _Units:
     """What the lines of a file of code stand in: its functions, classes and the like."""
 
-    def __init__(self, found: _Found, doc: StoredDoc) -> None:
+    def __init__(self, found: Found, doc: StoredDoc) -> None:
         self._data = found.text.data
         # Blocks are places of characters, lines those of bytes.
         self._text = "" if found.form == "ascii" else self._data.decode("utf-8", "replace")
@@ -616,7 +456,7 @@ class _Units:
     def _lines(self, block: Mapping[str, Any]) -> tuple[int, int]:
         start = block["start"]
         if start not in self._spans:
-            end = _end_with_members(self._blocks, block)
+            end = end_with_members(self._blocks, block)
             if self._text:
                 first = self._text.count("\n", 0, start) + 1
                 last = first + self._text[start:end].rstrip().count("\n")

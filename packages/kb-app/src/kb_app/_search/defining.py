@@ -1,0 +1,183 @@
+"""Lines that define: of those that match, which ones give what is looked for its meaning.
+
+A function, a class, a heading, a constant: by what the parser told of a document, and by the
+look of a line where the parser names nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from kb_core.media import Media
+from kb_core.ports import StoredDoc, StoredText
+from kb_core.values import dataclass, field
+from kb_search.pattern_reading import is_word
+from kb_search.patterns import Form, Pattern
+
+__all__ = ["Found", "defined", "end_with_members", "function_begun", "given", "name_given"]
+
+_LONGEST_HEAD = 400
+"""Characters of a line in which it gives a name a value, or begins a function."""
+_HEAD_BYTES = 2_000
+"""How far from the start of a symbol its name stands at most: decorators come before it."""
+_LONGEST_LEAD, _FARTHEST = 20_000, 22_000
+_LEAD = re.compile(
+    rb"(?:\s|//[^\n]*|/\*[\s\S]*?\*/|\(\*[\s\S]*?\*\)|\{-[\s\S]*?-\}|--\[\[[\s\S]*?\]\]"
+    rb"|(?:--|;|%|!|\*|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
+    rb"|(?:@doc\s+(?:~S)?)?\"{3}[\s\S]*?\"{3})*+"
+)
+"""Comments and documentation that stand before what they tell of."""
+_REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
+_GIVEN = re.compile(
+    rb"#[ \t]*define[ \t]+(?P<macro>\w+)|define\([ \t]*[\"'](?P<constant>\w+)[\"'][ \t]*,"
+    rb"|(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
+    rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(?P<name>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
+)
+"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro."""
+_WITHIN = re.compile(
+    rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
+    rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
+)
+"""A line that begins a function, which may be within another one."""
+_FEW = 100
+"""Lines that are put together to see whether they have a name in them."""
+
+
+@dataclass(slots=True)
+class Found:
+    """A text that matches, and where its lines begin that do: the first ones of many."""
+
+    text: StoredText
+    form: Form
+    starts: list[int] = field(default_factory=list)
+    count: int = 0
+
+
+def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:
+    """Yield where matching lines begin that define what the match names, or head what follows.
+
+    With each, how many lines of what it defines follow it; of a heading, none.
+    """
+    data, starts = found.text.data, found.starts
+    text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
+    char = byte = 0
+    last = starts[-1]
+    for block, name in _named(doc, pattern, _said(data, starts)):
+        start = block["start"]
+        if text:  # blocks come in order, so each character is counted once
+            char, byte = (char, byte) if char <= start else (0, 0)
+            byte += len(text[char:start].encode("utf-8", "replace"))
+            char, start = start, byte
+        if start > last and data.find(b"\n", last, start) >= 0:
+            continue  # it stands below all lines that match
+        near = bisect_right(starts, start)
+        is_before = near and data.find(b"\n", starts[near - 1], start) < 0
+        if not is_before and (near == len(starts) or starts[near] >= start + _FARTHEST):
+            continue  # most symbols stand in lines that do not match
+        start = _name_of(data, name, start)
+        at = bisect_right(starts, start) - 1
+        if at < 0 or data.find(b"\n", starts[at], start) >= 0:
+            continue
+        end = data.find(b"\n", start)
+        line = starts[at], len(data) if end < 0 else end
+        # A part of a name is no name; a word of a heading says what it is about.
+        if any(pattern.covers(data, found.form, line, part) for part in _places(data, name, line)):
+            end = end_with_members(doc["blocks"], block)
+            stop = byte + len(text[char:end].encode("utf-8", "replace")) if text else end
+            yield starts[at], data[start:stop].rstrip().count(b"\n")
+
+
+def end_with_members(blocks: Sequence[Mapping[str, Any]], block: Mapping[str, Any]) -> int:
+    """Return where what a block defines ends: a class with what is defined in it."""
+    end, within = int(block["end"]), f"{block.get('symbol')}."
+    first = bisect_right(blocks, block["start"], key=lambda one: one["start"])
+    for one in islice(blocks, first, None) if block.get("symbol") else ():
+        symbol = str(one.get("symbol") or "")
+        if symbol.startswith(within):
+            end = max(end, one["end"])
+        elif symbol:
+            break
+    return end
+
+
+def _name_of(data: bytes, name: bytes, start: int) -> int:
+    """Return where what begins at *start* is called so, and not where a comment on it says so."""
+    lead = _LEAD.match(data, start, start + _LONGEST_LEAD) if name else None
+    first = lead.end() if lead else start
+    at = data.find(name, first, first + _HEAD_BYTES)
+    while name and at >= 0 and _REMARK.match(data, data.rfind(b"\n", 0, at) + 1):
+        at = data.find(name, at + 1, first + _FARTHEST)
+    return at if at >= 0 else max(start, data.find(name, start, start + _HEAD_BYTES))
+
+
+def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """Yield where a name stands in a line, in other words, too; of none, its beginning."""
+    at = data.find(name, *line)
+    while at >= 0:
+        yield at, at + len(name)
+        at = data.find(name, at + 1, line[1]) if name else -1
+
+
+def _said(data: bytes, starts: Sequence[int]) -> bytes:
+    """Return what the lines say that begin there, or more where there are many."""
+    if len(starts) > _FEW:
+        return data
+    ends = (data.find(b"\n", start) for start in starts)
+    lines = (
+        data[start : None if end < 0 else end] for start, end in zip(starts, ends, strict=True)
+    )
+    return b"\n".join(lines)
+
+
+def _named(
+    doc: StoredDoc, pattern: Pattern, said: bytes
+) -> Iterator[tuple[Mapping[str, Any], bytes]]:
+    """Yield the headings of a document, and what it defines by names that a match can hold.
+
+    *said* is what the lines say that match, or more.
+    """
+    letters = pattern.plain.text if pattern.plain else said.decode("utf-8", "replace")
+    for block in doc["blocks"]:
+        if symbol := block.get("symbol"):
+            name = symbol.rpartition(".")[2]
+            if name in letters:
+                yield block, name.encode()
+        elif block["kind"] == "heading":
+            yield block, b""
+
+
+def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:
+    """Yield, as ``defined`` does, where lines of code give what the match names a value.
+
+    Or begin a function within another one: what follows either is not told.
+    """
+    data, letters = found.text.data, pattern.plain.text if pattern.plain else None
+    can_name = letters is None or any(map(is_word, letters))
+    for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
+        end = data.find(b"\n", start)
+        line = start, len(data) if end < 0 else end
+        head = None
+        if data.find(b"=", *line) >= 0 or data.find(b"define", *line) >= 0:
+            head = _GIVEN.match(data, start, start + _LONGEST_HEAD)
+        if head is None and data[start : start + 1].isspace():
+            head = _WITHIN.match(data, start, start + _LONGEST_HEAD)
+        if head and pattern.covers(data, found.form, line, head.span(head.lastindex or 0)):
+            yield start, 0
+
+
+def name_given(line: str) -> str | None:
+    """Return what a line at the margin gives a value to, if it does."""
+    if line[:1].isspace() or not ("=" in line or "define" in line):
+        return None
+    given = _GIVEN.match(line[:_LONGEST_HEAD].encode())
+    return given[given.lastgroup].decode() if given and given.lastgroup else None
+
+
+def function_begun(line: str) -> str | None:
+    """Return what a function is called that a line set in begins, if it does."""
+    begun = _WITHIN.match(line[:_LONGEST_HEAD].encode()) if line[:1].isspace() else None
+    return begun[1].decode() if begun else None
