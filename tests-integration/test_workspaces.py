@@ -31,9 +31,10 @@ from kb_app.workspaces import Workspace, _words_of, place_of
 from kb_cli._context import CliContext
 from kb_cli.main import cli
 from kb_core.answers import AskQuery
+from kb_core.disk import remove_folder
 from kb_core.errors import InvalidInput, KbError, ReadonlyMode, StoreBusy
 from kb_core.media import SearchMode
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_core.testing.fakes import HashEmbedder
 from kb_store import WriterLock
 
@@ -1135,6 +1136,114 @@ def test_calls_that_come_in_a_burst_share_one_look(
 
     assert len(looks) == 1
     meaning.close()
+
+
+def test_questions_that_wait_for_their_turn_are_read_for_at_once(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[tuple[object, int]] = []
+    ingest = Workspace._ingest
+
+    def watched(self: Workspace, *given: Any, **named: Any) -> None:  # noqa: ANN401
+        ingest(self, *given, **named)
+        runs.append((self._waits.own.sought, self._left.files))
+
+    monkeypatch.setattr(Workspace, "_ingest", watched)
+    monkeypatch.setattr("kb_app.workspaces._KB", 10)
+    monkeypatch.setattr("kb_app._ingest.sought._LEAST_FILES", 1)
+    words, environ = ("walrus", "narwhal", "dugong"), home_environ(home)
+    for at in range(40):
+        said = words[at] if at < len(words) else "seal"
+        home.write(f"clone/n{at}.md", f"The {said} sleeps.\n" + "and sleeps on.\n" * 200)
+    found: dict[str, list[str]] = {}
+
+    with place_of(load_config(None, environ), str(home.folder), environ=environ).open() as kb:
+        assert isinstance(kb, Workspace)
+
+        def ask(word: str) -> None:
+            response = kb.search(SearchQuery(text=word, mode=SearchMode.LEXICAL, k=1))
+            found[word] = [hit.doc_path for hit in response.hits]
+
+        threads = [threading.Thread(target=ask, args=[word]) for word in words]
+        with kb._turn:
+            for thread in threads:
+                thread.start()
+            while len(kb._waits.asking()) < len(words):
+                time.sleep(0.001)
+        for thread in threads:
+            thread.join()
+
+    assert found == {"walrus": ["n0.md"], "narwhal": ["n1.md"], "dugong": ["n2.md"]}
+    assert [sought in words and left > 0 for sought, left in runs] == [True]
+
+
+def test_who_wants_all_gives_way_twice_at_most(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow: Callable[..., bool] = Workspace._follow
+    gave_way: list[bool] = []
+
+    def stopped(self: Workspace, *given: Any) -> bool:  # noqa: ANN401
+        gave_way.append(self._waits.own.yields)
+        return follow(self, *given) and not self._waits.own.yields
+
+    monkeypatch.setattr(Workspace, "_follow", stopped)
+    assert meaning.stats()["doc_count"] == 42
+    meaning.close()
+
+    assert gave_way == [True, True, False]
+
+
+def test_every_change_before_a_call_is_seen_and_nothing_is_looked_at_where_there_is_none(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    follow = Workspace._follow
+
+    def watched(self: Workspace, *given: Any) -> bool:  # noqa: ANN401
+        looks.append("looked")
+        return follow(self, *given)
+
+    monkeypatch.setattr(Workspace, "_follow", watched)
+    folder, environ = home.folder, home_environ(home)
+    home.write("clone/a.md", "The walrus sleeps.\n")
+    home.write("clone/deep/.gitignore", "nothing\n")
+    home.write("clone/deep/b.md", "A walrus, too.\n")
+    (folder / "link.md").symlink_to(home.write("elsewhere/c.md", "A walrus far away.\n"))
+    config = load_config(None, environ)
+
+    def moved(old: str, new: str) -> None:
+        (folder / old).rename(folder / new)
+
+    changes: list[tuple[Callable[[], object], set[str]]] = [
+        (lambda: home.write("clone/a.md", "A walrus sings.\n"), {"a.md", "deep/b.md"}),
+        (lambda: home.write("clone/new/d.md", "walrus\n"), {"a.md", "deep/b.md", "new/d.md"}),
+        (lambda: moved("new/d.md", "new/e.md"), {"a.md", "deep/b.md", "new/e.md"}),
+        (lambda: moved("new", "newer"), {"a.md", "deep/b.md", "newer/e.md"}),
+        ((folder / "a.md").unlink, {"deep/b.md", "newer/e.md"}),
+        (lambda: home.write("clone/deep/.gitignore", "b.md\n"), {"newer/e.md"}),
+        (lambda: home.write("clone/deep/.gitignore", "no\n"), {"deep/b.md", "newer/e.md"}),
+        (lambda: home.write("clone/.kebabignore", "newer\n"), {"deep/b.md"}),
+        ((folder / ".kebabignore").unlink, {"deep/b.md", "newer/e.md"}),
+        (lambda: remove_folder(folder / "newer"), {"deep/b.md"}),
+    ]
+    with place_of(config, str(folder), environ=environ).open() as kb:
+
+        def holding() -> set[str]:
+            found = kb.grep(GrepQuery(pattern="walrus"))["files"]
+            return {file["doc_path"] for file in found}
+
+        kb.stats()  # which reads all
+        assert holding() == {"a.md", "deep/b.md"}
+        for change, expected in changes:
+            looks.clear()
+            change()
+            assert holding() == expected
+            assert looks == ["looked"]
+            assert holding() == expected
+            kb.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL))
+            kb.fetch("README.md")
+            assert looks == ["looked"]
 
 
 def test_several_folders_are_one_workspace_with_a_source_each(home: Home) -> None:

@@ -16,7 +16,7 @@ from kb_core import logs
 from kb_core.errors import KbError, StoreBusy
 from kb_core.ingest import Sought
 
-__all__ = ["Meanwhile", "Waits"]
+__all__ = ["Call", "Meanwhile", "Waits"]
 
 logger = logs.logger(__name__)
 
@@ -95,24 +95,40 @@ class Meanwhile:
                 return
 
 
-class _Own(threading.local):
-    """What the call of this thread waits for, and whether it has looked at the folder for that."""
+class Call:
+    """What a call waits for, and whether the folder was looked at for that."""
 
-    sought: Sought | None = None
-    """What chooses what is read, where a part will do; ``None`` for all."""
-    share = 1.0
-    """How much of what a search reads; 0 for nothing new."""
-    has_looked = False
+    def __init__(self, sought: Sought | None = None, share: float = 1.0) -> None:
+        self.sought = sought
+        """What chooses what is read, where a part will do; ``None`` for all."""
+        self.share = share
+        """How much of what a search reads; 0 for nothing new."""
+        self.has_looked = False
+        self.yields = True
+        """Whether it stops reading all for calls that wait for a part."""
+
+
+class _Own(threading.local):
+    """The call of this thread."""
+
+    def __init__(self) -> None:
+        self.call = Call()
 
 
 class Waits:
     """What calls wait for; those that a part will do for go before those that want all."""
 
     def __init__(self) -> None:
-        self.own = _Own()
+        self._own = _Own()
         self.cut = threading.Event()
         """Who reads all is to stop."""
-        self._parts, self._none = 0, threading.Condition()
+        self._parts: list[Call] = []
+        self._fewer = threading.Condition()
+
+    @property
+    def own(self) -> Call:
+        """What the call of this thread waits for."""
+        return self._own.call
 
     @contextmanager
     def for_part(self, sought: Sought | None, share: float) -> Iterator[None]:
@@ -123,20 +139,35 @@ class Waits:
         if sought is None:
             yield
             return
-        self.own.sought, self.own.share = sought, share
-        with self._none:
-            self._parts += 1
+        before, call = self._own.call, Call(sought, share)
+        self._own.call = call
+        with self._fewer:
+            self._parts.append(call)
         self.cut.set()
         try:
             yield
         finally:
-            self.own.sought, self.own.has_looked = None, False
-            with self._none:
-                self._parts -= 1
-                self._none.notify_all()
+            self._own.call = before
+            with self._fewer:
+                self._parts.remove(call)
+                self._fewer.notify_all()
 
     def let_others_go_first(self) -> None:
-        """Wait until no call waits for a part."""
-        with self._none:
-            self._none.wait_for(lambda: not self._parts)
-            self.cut.clear()
+        """Wait until the calls have ended that wait for a part now."""
+        with self._fewer:
+            before = list(self._parts)
+            self._fewer.wait_for(lambda: not any(call in self._parts for call in before))
+            if not self._parts:
+                self.cut.clear()
+
+    @property
+    def many(self) -> int:
+        """How many calls wait for a part, or work with theirs."""
+        return len(self._parts)
+
+    def asking(self) -> list[Call]:
+        """Return the calls whose questions choose what is read, and that nothing was read for."""
+        with self._fewer:
+            return [
+                call for call in self._parts if isinstance(call.sought, str) and not call.has_looked
+            ]

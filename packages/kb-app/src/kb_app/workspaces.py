@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -34,7 +34,7 @@ from kb_app import _queries, paths
 from kb_app._caches import Home, cached_folders, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app._folders import check_size, real_folder, source_of
-from kb_app._meanwhile import Meanwhile, Waits
+from kb_app._meanwhile import Call, Meanwhile, Waits
 from kb_app._media import has_phases, phases_off
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
@@ -64,7 +64,7 @@ from kb_core.values import dataclass, field, lazy_pattern, replace
 if TYPE_CHECKING:
     from kb_app._ask.asking import Asking
     from kb_core.answers import Answer, AskQuery
-    from kb_core.ingest import IngestEvent
+    from kb_core.ingest import IngestEvent, Mark
     from kb_core.ports import IndexSnapshot
     from kb_core.search import AggregatedResponse, SearchResponse
     from kb_core.wire import types
@@ -76,7 +76,13 @@ Hear: TypeAlias = "Callable[[IngestEvent | str], object]"
 """Is told what a first index is at, and in words what is waited for."""
 
 _FRESH_SECS = 1.0
-"""How long a look at the folder is good for: calls that come in a burst share one."""
+"""How long a look at a large folder is good for: calls that come in a burst share one."""
+_TRUSTED_SECS = 300.0
+"""How long it is enough to ask whether what a look saw is as it was."""
+_MOST_CUTS = 2
+"""How often a call that wants all stops reading for others that want less."""
+_MOST_MARKS = 10_000
+"""Files and folders that are asked for that at each call: a hundredth of a second."""
 _BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
 """Patience with another process that writes: where there is something to answer from, and
 where there is nothing yet."""
@@ -198,7 +204,8 @@ def place_of_folders(
 class Workspace(KnowledgeBase):
     """A knowledge base of one folder, or several, which follows them.
 
-    Whatever reads looks at the folder first, at most once a second.
+    Whatever reads looks at the folder first: at what it saw the last time, and once that is
+    not as it was, at all.
     """
 
     _place: Place
@@ -212,6 +219,8 @@ class Workspace(KnowledgeBase):
         self._turn = threading.RLock()
         self._waits = Waits()
         self._looked_at = float("-inf")
+        self._marks: Mapping[str, Mark | None] = {}
+        """How all was at the last look, if it is enough to look at that again."""
         self._left = Left()
         """What no call has read yet, as far as this process knows."""
         self._is_cut = False
@@ -490,18 +499,26 @@ class Workspace(KnowledgeBase):
     def _refresh(self) -> None:
         if self._meanwhile is not None:
             self._meanwhile.asked()
-        while not self._look_at_folder():
-            pass  # a call that waits for less came between
+        own = self._waits.own
+        for tries in count():  # calls that wait for less may come between
+            own.yields = tries < _MOST_CUTS
+            if self._look_at_folder(own):
+                return
 
-    def _look_at_folder(self) -> bool:
+    def _look_at_folder(self, own: Call) -> bool:
         """Look at the folder, and read what the call waits for; say whether that is all there."""
-        if self._waits.own.sought is None:
+        home = Home(self._config.storage.data_dir.parent)
+        if self._is_known(own, home):
+            return True
+        gives_way = own.sought is None and own.yields
+        if gives_way:
             self._waits.let_others_go_first()
         with self._turn:
-            is_fresh = time.monotonic() - self._looked_at < _FRESH_SECS
-            if self._waits.own.has_looked or (is_fresh and not self._left.files):
+            if self._is_known(own, home):
                 return True
-            home = Home(self._config.storage.data_dir.parent)
+            if gives_way and self._waits.cut.is_set():
+                return False
+            self._looked_at = float("-inf")  # until this look is over
             if not self._is_frozen:
                 if not self._follow(home):
                     return False
@@ -510,8 +527,24 @@ class Workspace(KnowledgeBase):
                 _refuse_unless(super()._snapshot_or_none() is not None, self._place.told)
                 self._remark = "this folder was read in part, and nothing may be written"
             self._looked_at = time.monotonic()
-            self._waits.own.has_looked = self._waits.own.sought is not None
+            own.has_looked = own.sought is not None
             return True
+
+    def _is_known(self, own: Call, home: Home) -> bool:
+        """Say whether what a call waits for is read, as far as that is quick to tell."""
+        from kb_app._ingest.seeing.walk import is_as_it_was
+
+        ago = time.monotonic() - self._looked_at
+        if own.has_looked:
+            return True
+        if self._left.files or ago > _TRUSTED_SECS:
+            return False
+        if marks := self._marks:
+            is_known = home.read().is_whole and is_as_it_was(marks)
+        else:
+            is_known = ago < _FRESH_SECS
+        own.has_looked = is_known and own.sought is not None
+        return is_known
 
     def _follow(self, home: Home) -> bool:
         """Bring the cache in line; where another process does, what is there is good enough.
@@ -530,6 +563,7 @@ class Workspace(KnowledgeBase):
             sweep(self._config, self._place.environ, spare=home.path)
             try:
                 self._remark, self._is_cut = "", False
+                self._marks = {}
                 self._read(_BRIEF_SECS, is_first=not known.is_whole)
             except StoreBusy:
                 if known.is_whole:
@@ -567,18 +601,21 @@ class Workspace(KnowledgeBase):
     def _ingest(
         self, patience: float, *, is_first: bool, stop: threading.Event | None = None
     ) -> None:
-        most = self._config.workspaces.search_kb * _KB
-        seeks = is_first and most and self._waits.own.sought is not None and not self._reads_late
+        most, own = self._config.workspaces.search_kb * _KB, self._waits.own
+        seeks = is_first and most and own.sought is not None and not self._reads_late
+        # Questions that wait for their turn are read for at once: a run each takes longer.
+        asking = self._waits.asking() if isinstance(own.sought, str) else []
+        words = " ".join(dict.fromkeys(str(call.sought) for call in asking))
         options = IngestOptions(
             embed=False,
             allow_empty=True,
             summary_only=True,
             is_first_look=is_first and self._meanwhile is None,  # else it may be cut short
-            sought=self._waits.own.sought if seeks else None,
-            sought_bytes=int(most * self._waits.own.share),
+            sought=(words if asking else own.sought) if seeks else None,
+            sought_bytes=int(most * sum(call.share for call in asking or [own])),
             without=() if self._reads_late else tuple(_LATE),
         )
-        if stop is None and is_first and self._waits.own.sought is None:
+        if stop is None and is_first and own.sought is None and own.yields:
             stop = self._waits.cut
         with KnowledgeBase.open(self._patient(patience)) as writer:
             for event in writer.ingest(options, stop=stop):
@@ -586,6 +623,11 @@ class Workspace(KnowledgeBase):
                 if event.report is not None:
                     self._is_cut = event.report.aborted
                     self._left = self._left if self._is_cut else event.report.left
+                    is_part = self._is_cut or self._left.files
+                    marks = {} if is_part else event.report.marks
+                    self._marks = marks if len(marks) <= _MOST_MARKS else {}
+        for call in asking:
+            call.has_looked = True
 
     def _make_anew(self) -> None:
         self._hear(f"the cache of {self._place.told} is damaged, and is made anew")
@@ -618,12 +660,12 @@ class Workspace(KnowledgeBase):
         if model is None or not asked or self._is_frozen:
             return
         snapshot, engine = self._snapshot(), self._engine(stop)
-        keys = [*besides]
+        keys, share = [*besides], max(len(asked), self._waits.many)
         for query in asked:
             words = replace(query, mode=SearchMode.LEXICAL, rerank=False, trace=False)
             with suppress(KbError):  # whatever is wrong with it, its search says
                 best = [row.chunk_key for row in engine.ranking(words).rows[:_WISHED]]
-                keys += best[: max(1, _EMBEDDED_AT_ONCE // len(asked))]
+                keys += best[: max(1, _EMBEDDED_AT_ONCE // share)]
                 self._wish(best)
         done = snapshot.with_vector(keys, model.key)
         missing = [key for key in dict.fromkeys(keys) if key not in done]
@@ -641,7 +683,6 @@ class Workspace(KnowledgeBase):
                 embed_some(config, parts, keys, left, sequence, threading.Event())
             else:
                 embed_these(config, parts, keys, sequence)
-            self._looked_at = time.monotonic()
 
     def _go_on(self) -> None:
         """Read what is left, and embed what has no vector, meanwhile, if this process stays."""

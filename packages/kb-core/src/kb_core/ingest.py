@@ -23,6 +23,7 @@ __all__ = [
     "IngestReport",
     "ItemKind",
     "Left",
+    "Mark",
     "SkipReason",
     "Sought",
 ]
@@ -116,6 +117,10 @@ class IngestEvent:
     """With ``completed`` and ``aborted``, which are always last, and only with them."""
 
 
+Mark: TypeAlias = tuple[int, int, int, int]
+"""Of a file or folder: when it was modified and changed, in nanoseconds, its size, its inode."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
     """What a run for a question left for another one: files, and how many hold words of it."""
@@ -137,6 +142,8 @@ class IngestReport:
     duration_ms: int
     left: Left = field(default_factory=Left)
     """What a run for a question left for another one."""
+    marks: Mapping[str, Mark | None] = field(default_factory=dict)
+    """How folders and files were that were looked at, by their paths on disk, before they were."""
     aborted: bool = False
     corpus_revision: int = 0
     embedded: int = 0

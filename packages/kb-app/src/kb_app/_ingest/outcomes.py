@@ -12,7 +12,7 @@ from typing import Any
 from kb_app._ingest.making.record import Made
 from kb_app._ingest.plan import Wanted, skipped_item, unchanged_item
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
-from kb_core.ingest import IngestItem, IngestReport, ItemKind, Left, SkipReason
+from kb_core.ingest import IngestItem, IngestReport, ItemKind, Left, Mark, SkipReason
 from kb_core.records import DocumentRecord, FileRecord, FileState
 from kb_core.values import dataclass, field, replace
 
@@ -45,6 +45,7 @@ class Tally:
     warnings: list[str] = field(default_factory=list)
     scanned: int = 0
     left: Left = field(default_factory=Left)
+    marks: dict[str, Mark | None] = field(default_factory=dict)
     embedded: int = 0
     embeddings_missing: int = 0
     corpus_revision: int = 0
@@ -120,6 +121,7 @@ class Tally:
             scanned=self.scanned,
             duration_ms=self.duration_ms,
             left=self.left,
+            marks=self.marks,
             aborted=aborted,
             corpus_revision=self.corpus_revision,
             embedded=self.embedded,

@@ -260,6 +260,7 @@ def _scan(
             yield IngestEvent(kind="scan_started", at=clock(), data={**where, "root": spec.root})
             plan = next(plan_sources([spec], known, settings, options))
             plans.append(plan)
+            tally.marks |= plan.marks
             counts = {"scanned": plan.scanned, "candidates": len(plan.wanted)}
             yield IngestEvent(kind="scan_completed", at=clock(), data={**where, **counts})
     return plans

@@ -23,7 +23,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
@@ -31,11 +31,11 @@ from kb_app._ingest.seeing.files import relative_parts, spell
 from kb_app._ingest.seeing.ignore import IGNORE_FILES, IncludeRules, Scope, root_scope
 from kb_app.paths import cache_dir, environment, state_dir
 from kb_core.clock import clamp_ns
-from kb_core.ingest import SkipReason
+from kb_core.ingest import Mark, SkipReason
 from kb_core.text import nfc
 from kb_core.values import dataclass, field
 
-__all__ = ["LEADS_NOWHERE", "Fate", "Seen", "Walk", "walk"]
+__all__ = ["LEADS_NOWHERE", "Fate", "Seen", "Walk", "is_as_it_was", "walk"]
 
 Fate: TypeAlias = Literal["gone", "ignored", "unknown"]
 _Narrow: TypeAlias = "dict[str, _Narrow]"
@@ -48,6 +48,7 @@ _OUR_STORE = "kebab.duckdb"
 """Is in every data directory, of this knowledge base and of others."""
 _OURS = "what kebab writes itself"
 _INFO_EXCLUDE = ".git/info/exclude"
+_GIT_CONFIG = ".git/config"
 
 _KINDS = {
     stat.S_IFSOCK: "socket",
@@ -125,6 +126,8 @@ class Walk:
         """Folders, ``""`` for the root, of which every name is known."""
         self.folders: set[str] = set()
         """The same ones, as absolute paths of the disk."""
+        self.marks: dict[str, Mark | None] = {}
+        """How each folder, file and file of rules was, by its path on disk, before it was read."""
         self.mounts: dict[str, int] = {}
         """Folders in there that are on a device of their own, and that device."""
         self._elsewhere: dict[str, int] = {}
@@ -175,18 +178,20 @@ class Walk:
     def _enter(self, folder: _Folder) -> Generator[Seen | _Folder]:
         here = os.path.join(self._root, folder.disk)
         try:
+            found_here = os.stat(here)
             with os.scandir(here) as listing:
                 entries = list(listing)
-            device = os.stat(here).st_dev
         except FileNotFoundError:
             return  # it went away meanwhile; the listing of its parent was of another time
         except OSError as error:
+            self.marks[here] = _mark_of(here)
             yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, _why(error))
             return
         names = [entry.name for entry in entries]
         if _OUR_STORE in names or here.rstrip("/") in self._ours:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, _OURS)
             return
+        self._mark_folder(here, found_here, names)
         if folder.path and not folder.kept and "pyvenv.cfg" in names:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
             return
@@ -197,7 +202,7 @@ class Walk:
             self.unread_rules.append(f"{detail}; nothing in {folder.path or 'it'} was looked at")
             yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, detail)
             return
-        self._note_listed(folder.path[:-1], device)
+        self._note_listed(folder.path[:-1], found_here.st_dev)
         self.folders.add(here.rstrip("/") or "/")
         if ".git" in names:
             self.checkouts[folder.path[:-1]] = here
@@ -209,6 +214,12 @@ class Walk:
         found.sort(key=itemgetter(0))
         for name, entry in found:
             yield from self._decide(name, entry, folder, scope)
+
+    def _mark_folder(self, here: str, found: os.stat_result, names: Sequence[str]) -> None:
+        self.marks[here] = _mark(found)
+        for name in (*IGNORE_FILES, _INFO_EXCLUDE, _GIT_CONFIG):
+            if name.partition("/")[0] in names:
+                self.marks[here + name] = _mark_of(here + name)
 
     def _note_listed(self, path: str, device: int) -> None:
         self.listed.add(path)
@@ -260,6 +271,8 @@ class Walk:
         return real, "" if self._links.first_time(real) else "already seen through a link"
 
     def _file(self, path: str, disk: str, entry: os.DirEntry[str]) -> tuple[Seen, ...]:
+        here = os.path.join(self._root, disk)
+        self.marks[here] = None
         try:
             found = entry.stat()
         except FileNotFoundError:
@@ -273,10 +286,11 @@ class Walk:
                 self._closed[path] = SkipReason.UNREADABLE  # it may be a folder, for all one knows
             why = LEADS_NOWHERE if is_loop else _why(error)
             return (self._left(path, disk, SkipReason.UNREADABLE, why),)
+        self.marks[here] = _mark(found)
         if not stat.S_ISREG(found.st_mode):
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
             return (self._left(path, disk, SkipReason.UNSUPPORTED, kind),)
-        if os.path.join(self._root, disk) == self._passwords:
+        if here == self._passwords:
             return (self._left(path, disk, SkipReason.SECRET_SUSPECTED, "a file of passwords"),)
         raw = None if path == disk else os.fsencode(disk).hex()
         modified = clamp_ns(found.st_mtime_ns)
@@ -291,6 +305,25 @@ class Walk:
             reason=reason,
             detail=detail,
         )
+
+
+def is_as_it_was(marks: Mapping[str, Mark | None]) -> bool:
+    """Say whether all that a walk looked at is as it was: a ``stat`` of each, and nothing else.
+
+    What comes, goes or is renamed changes the folder that it is in.
+    """
+    return all(_mark_of(path) == mark for path, mark in marks.items())
+
+
+def _mark(found: os.stat_result) -> Mark:
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+def _mark_of(path: str) -> Mark | None:
+    try:
+        return _mark(os.stat(path))
+    except OSError:
+        return None
 
 
 class _Links:
