@@ -517,6 +517,7 @@ def test_a_search_reads_all_where_that_is_wished_or_not_much(large: Home) -> Non
 
 
 def test_a_hit_is_fetched_without_reading_the_rest_and_a_page_goes_on(large: Home) -> None:
+    large.write("clone/den.py", "def dig_den():\n    pass\n")
     folder = ("--in", str(large.folder))
     told = large.json("search", named(7), *folder)
     place = large.json("fetch", told["hits"][0]["citation"]["uri"], *folder)
@@ -528,10 +529,11 @@ def test_a_hit_is_fetched_without_reading_the_rest_and_a_page_goes_on(large: Hom
     first = large.json("search", "beaver", "-k", "5", *folder)
     more = large.json("search", "beaver", "-k", "5", "--cursor", first["next_cursor"], *folder)
     assert not {hit["chunk_id"] for hit in first["hits"]} & {h["chunk_id"] for h in more["hits"]}
+    # What no search has come by is found all the same, and so is where a name is defined.
+    assert named(59) in large.json("fetch", "n59.md", *folder)["text"]
+    assert "den.py:1-2" in large.run("fetch", *folder, "n7.md#dig_den", code=2).stderr
     unread = large.run("fetch", *folder, "n0.txt", code=2).stderr
     assert f"'kebab list docs --in {large.folder}'" in unread
-    # A place that no search has come by is found all the same.
-    assert named(59) in large.json("fetch", "n59.md", *folder)["text"]
 
 
 def test_a_folder_that_grew_too_large_is_refused_where_all_of_it_would_be_read(

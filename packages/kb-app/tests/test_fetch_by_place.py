@@ -425,7 +425,7 @@ const $Otter = class {
         ("$Otter", (1, 10)),
         ("a.ts#$Otter", (1, 10)),
         ("a.ts#otter", (1, 10)),
-        ("a.ts#den", "they begin at 3, 9"),
+        ("a.ts#den", "a.ts:3-5 ($Otter.den), a.ts:9-9 ($Otter.den)"),
         ("$Otter.den", "a.ts:3-5, a.ts:9-9"),
     ],
 )
@@ -481,7 +481,7 @@ def test_a_heading_is_fetched_without_what_it_has_in_brackets() -> None:
     [
         ("a.py#ff", "has no heading and no symbol 'ff'", "outline"),
         ("a.py#A.h", "has no heading and no symbol 'A.h'", "did you mean 'A.f'?"),
-        ("a.md#rest", "has 2 parts called 'rest'", "they begin at 13, 15"),
+        ("a.md#rest", "has 2 parts called 'rest'", "a.md:13-13, a.md:15-15"),
         ({"citation": "a.py#g"}, "unknown fragment 'g'", "L12"),
         ("a.py#L0", "lines 0-0 are not a span", ""),
         ("g", "2 places define 'g'", "a.py:8-9, b/a.py:8-9"),
@@ -498,6 +498,110 @@ def test_a_name_that_names_nothing_or_several_is_refused_with_the_way_out(
         kb.fetch(place)
 
     assert hint in (caught.value.hint or "")
+
+
+BURROW = """\
+class Burrow(Generic[Animal], Mammals):
+    def dig(self):
+        self.deep = 1
+        self.deep = 2
+"""
+DENS = """\
+from burrows import Burrow
+
+Animal = TypeVar("Animal")
+
+class Den(
+    Burrow,
+):
+    WIDE_ENOUGH = 3
+
+class _Set(Den): ...
+
+def lodge(): ...
+"""
+ERRORS = """\
+const codes = {
+  NO_WAY: make(
+    404
+  ),
+}
+Codes.prototype.told = () => 1
+"""
+BURROWS = (
+    document(
+        "burrows.py",
+        BURROW,
+        media="code",
+        blocks=(
+            _unit("class", "= 2", "Burrow", 1, "class", BURROW),
+            _unit("    def", "= 2", "Burrow.dig", 2, code=BURROW),
+        ),
+    ),
+    document(
+        "dens.py",
+        DENS,
+        media="code",
+        blocks=(
+            _unit("class Den", "= 3", "Den", 1, "class", DENS),
+            _unit("class _Set", "(Den): ...", "_Set", 1, "class", DENS),
+            _unit("def lodge", "(): ...", "lodge", 1, code=DENS),
+        ),
+    ),
+    document(
+        "lib/errors.js",
+        ERRORS,
+        media="code",
+        blocks=(_unit("Codes", "=> 1", "Codes.prototype.told", 1, code=ERRORS),),
+    ),
+    document("lib/a.js", "const size = 2\nthrow new NO_WAY()\n", media="code"),
+    document("more/a.js", "", media="code"),
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "hint"),
+    [
+        # Taken from another file, or from a class that this one inherits from.
+        ("dens.py#Burrow", "in burrows.py:1-4; line 1 has it first: from burrows import Burrow"),
+        ("burrows.py#lodge", "'lodge' is defined in dens.py:12-12"),
+        ("dens.py#Den.dig", "it comes from burrows.py:2-4 (Burrow.dig)"),
+        ("dens.py#_Set.dig", "it comes from burrows.py:2-4 (Burrow.dig)"),
+        ("_Set.dig", "it comes from burrows.py:2-4 (Burrow.dig)"),
+        ("dens.py#Lodge.dig", "'dig' is defined in burrows.py:2-4 (Burrow.dig)"),
+        ("burrows.py#Borrow.dig", "did you mean 'Burrow.dig'?"),
+        ("lib/a.js#NO_WAY", "'NO_WAY' is defined in lib/errors.js:2-4"),
+        # At another path, or nowhere here.
+        ("den.py#Den", "'Den' is defined in dens.py:5-8"),
+        ("burrows.py#Mammals", "line 1 has it first: class Burrow(Generic[Animal], Mammals):"),
+        ("burrows.py#deep", "line 3 has it first: self.deep = 1"),
+        ("burrows.py#nothing_at_all", "the outline of a file names them all"),
+    ],
+)
+def test_what_a_file_does_not_have_is_said_with_where_it_is(place: str, hint: str) -> None:
+    with kb_of(*BURROWS) as kb, pytest.raises(KbError) as caught:
+        kb.fetch(place)
+
+    assert (caught.value.hint or "").endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("place", "at"),
+    [
+        ("lib/errors.js#NO_WAY", ("lib/errors.js", 2, 4)),
+        ("NO_WAY", ("lib/errors.js", 2, 4)),
+        ("Codes.told", ("lib/errors.js", 6, 6)),
+        ("errors.js#Codes.told", ("lib/errors.js", 6, 6)),
+        ("a.js#size", ("lib/a.js", 1, 1)),
+    ],
+)
+def test_keys_and_members_of_prototypes_are_fetched_by_name(
+    place: str, at: tuple[str, int, int]
+) -> None:
+    with kb_of(*BURROWS) as kb:
+        found = kb.fetch(place)
+
+    assert (found["doc_path"], found["line_start"], found["line_end"]) == at
 
 
 LODGE = {"kind": "unit", "level": 1, "symbol": "lodge", "symbol_kind": "function"}

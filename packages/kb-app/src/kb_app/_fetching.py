@@ -16,25 +16,23 @@ What has lines is a span, neighbours included, so it is one text that stands in 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kb_app import _reading
+from kb_app._by_name import part_named
 from kb_app._citing.resolving import cite
 from kb_app._media import medium_of
-from kb_app._outlines import comes_from_elsewhere, end_of, entries_of, joined, outline_of
+from kb_app._outlines import outline_of
 from kb_app._search.filtering import nearest_of
-from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named
-from kb_app._search.roles import declares, is_late
 from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import UnknownFragment
 from kb_core.errors import DocNotFound, InvalidInput, KbError
-from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredDoc
-from kb_core.search import CHARS_PER_TOKEN, GrepQuery, SearchFilters
+from kb_core.search import CHARS_PER_TOKEN
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,12 +46,6 @@ MAX_PLACES = 100
 _NAMES = ("path", "lines", "citation", "chunk", "context", "source")
 _MAIN = ("path", "citation", "chunk")
 _LINES = re.compile(r"L?(?P<first>\d{1,9})(?P<open>\s*(?:-|–|:|,|to)\s*(?:L?(?P<last>\d{1,9}))?)?")
-_WORDS = re.compile(r"\w+")
-_NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", re.IGNORECASE)
-"""What a heading may be counted as."""
-_BRACKETS = re.compile(r"(?<=\S) +\([^()]*\)\Z")
-_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
-_LISTED = 6
 _END = 10**9 - 1
 """Beyond the last line of anything."""
 
@@ -178,145 +170,12 @@ def _cited(
     try:
         return cite(snapshot, place.name, place.source, fresh, max_tokens=max_tokens, field=field)
     except (DocNotFound, UnknownFragment):
-        named = _named(snapshot, place, fresh) if place.kind == "path" else None
+        is_path = place.kind == "path"
+        named = part_named(snapshot, place.name, place.source, fresh) if is_path else None
         if named is None:
             raise
     at, source = named
     return cite(snapshot, at, source, fresh, max_tokens=max_tokens, field=field)
-
-
-def _named(snapshot: IndexSnapshot, place: Place, fresh: Freshness) -> tuple[str, str] | None:
-    """Return the place, and the source, of ``path#name`` and of a name that is defined once."""
-    path, _, name = place.name.rpartition("#")
-    if path and name:
-        doc = document_named(snapshot, path, source=place.source, field="path")
-        try:
-            part = _part(snapshot, doc, name)
-        except InvalidInput:
-            if (given := _given(snapshot, doc, name, fresh)) is None:
-                raise
-            return given, doc["source_id"]
-        return part.get("uri") or _lines_of(doc, part), doc["source_id"]
-    if not _NAME.fullmatch(place.name):
-        return None
-    wanted = place.name.replace("::", ".")
-    defined = _definitions(snapshot, wanted, place.source, fresh)
-    if len(defined) > 1:
-        raise InvalidInput(
-            f"{len(defined)} places define {place.name!r}",
-            hint=f"give the one that is meant: {', '.join(at for at, _ in defined[:_LISTED])}",
-            details={"field": "path", "value": place.name},
-        )
-    return defined[0] if defined else None
-
-
-def _lines_of(doc: StoredDoc, part: types.OutlineEntries) -> str:
-    return f"{doc['path']}:{part['line_start']}-{part['line_end']}"
-
-
-def _definitions(
-    snapshot: IndexSnapshot, name: str, source: str | None, fresh: Freshness
-) -> list[tuple[str, str]]:
-    """Return where code defines *name*; what only tests, settings or declarations do, there.
-
-    What is defined within another of these is part of that: a constructor has its class's name.
-    """
-    filters = SearchFilters(media=(Media.CODE.value,), source=(source,) if source else ())
-    last = name.rpartition(".")[2]
-    query = GrepQuery(pattern=last, fixed=True, word=True, case="exact", filters=filters)
-    found: dict[tuple[bool, bool], list[tuple[str, str, str]]] = {}
-    for file in grep(snapshot, query, fresh)["files"]:
-        if any(line.get("is_definition") for line in file["lines"]):
-            (doc,) = snapshot.find_docs(file["doc_id"], 1)
-            places = _defined_in(snapshot, doc, file, name)
-            if here := [(*place, doc["source_id"]) for place in places]:
-                found.setdefault((is_late(doc), declares(doc)), []).extend(here)
-    all_ = found[min(found)] if found else []
-    around = tuple({f"{symbol}." for symbol, _, _ in all_ if symbol})
-    return [(at, source_id) for symbol, at, source_id in all_ if not symbol.startswith(around)]
-
-
-def _defined_in(
-    snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFiles, name: str
-) -> list[tuple[str, str]]:
-    """Return the symbols and places of what defines *name* in a file."""
-    entries = entries_of(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or "")
-    wanted = joined(entry for entry in entries if f".{entry.symbol}".endswith(f".{name}"))
-    if wanted or "." in name:
-        return [
-            (entry.symbol or "", _lines_of(doc, entry.fields))
-            for entry in wanted
-            if "line_start" in entry.fields
-        ]
-    return [("", at) for at in _begun(snapshot, doc, file)]
-
-
-def _given(snapshot: IndexSnapshot, doc: StoredDoc, name: str, fresh: Freshness) -> str | None:
-    """Return where a file of code gives *name* its value, or begins a function within another.
-
-    ``None`` where it does neither, or several times.
-    """
-    if doc["media"] != Media.CODE.value or not _NAME.fullmatch(name):
-        return None
-    filters = SearchFilters(media=(Media.CODE.value,), doc_id=doc["doc_id"])
-    query = GrepQuery(pattern=name, fixed=True, word=True, case="exact", filters=filters)
-    places = [
-        at for file in grep(snapshot, query, fresh)["files"] for at in _begun(snapshot, doc, file)
-    ]
-    return places[0] if len(places) == 1 else None
-
-
-def _begun(snapshot: IndexSnapshot, doc: StoredDoc, file: types.GrepResponseFiles) -> Iterator[str]:
-    """Yield where lines give what is looked for a value, or begin a function of that name.
-
-    That ends before the next line that is indented no further, unless it closes a bracket.
-    """
-    lines = (snapshot.doc_text(doc["doc_id"]) or "").split("\n")
-    for line in file["lines"]:
-        if line.get("is_definition") and not comes_from_elsewhere(line["text"]):
-            yield f"{doc['path']}:{line['line']}-{end_of(lines, line['line'])}"
-
-
-def _part(snapshot: IndexSnapshot, doc: StoredDoc, name: str) -> types.OutlineEntries:
-    """Return the entry of an outline that is called so; ``InvalidInput`` for none and for several.
-
-    A symbol may be without those that it stands in, a heading is read as links to it are, too,
-    and may be without its number, or what it has in brackets at its end; what no other begins
-    with will do.
-    """
-    entries = list(entries_of(snapshot, doc, snapshot.doc_text(doc["doc_id"]) or ""))
-    wanted = _slug(name)
-    called = [entry for entry in entries if entry.symbol == name]
-    called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
-    for beside in (_NUMBER, _BRACKETS):
-        called = called or [
-            entry for entry in entries if _slug(beside.sub("", entry.fields["name"])) == wanted
-        ]
-    if not called and wanted:
-        begun = [one for one in entries if _slug(one.fields["name"]).startswith(f"{wanted}-")]
-        called = begun if len(begun) == 1 and not begun[0].symbol else []
-    called = joined(called)
-    if len(called) == 1:
-        return called[0].fields
-    if called:
-        places = (str(entry.fields.get("line_start", entry.fields.get("uri"))) for entry in called)
-        what, hint = (
-            f"{len(called)} parts called",
-            f"they begin at {', '.join(places)}: give lines, as #L12-L34",
-        )
-    else:
-        close = nearest_of(name, [entry.symbol or entry.fields["name"] for entry in entries])
-        meant = f"did you mean {close!r}?" if close else "the outline of a file names them all"
-        what, hint = "no heading and no symbol", f"{meant}; lines are #L12-L34"
-    raise InvalidInput(
-        f"{doc['path']!r} has {what} {name!r}",
-        hint=hint,
-        details={"field": "path", "value": f"{doc['path']}#{name}"},
-    )
-
-
-def _slug(name: str) -> str:
-    return "-".join(_WORDS.findall(name.casefold()))
 
 
 def _chunk(

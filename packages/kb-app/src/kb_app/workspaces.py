@@ -366,8 +366,11 @@ class Workspace(KnowledgeBase):
         return self._of_what_is_read(partial(super().fetch_doc, doc_id, max_tokens=max_tokens))
 
     def _of_what_is_read(self, fetch: Callable[[], types.FetchResult]) -> types.FetchResult:
-        """Read nothing new for what *fetch* gives, unless it is not among what is read."""
-        with self._waits.for_part("", 0.0), suppress(ChunkNotFound, DocNotFound):
+        """Read nothing new for what *fetch* gives, unless it is not among what is read.
+
+        What is not there is said with where it is, which another file may say.
+        """
+        with self._waits.for_part("", 0.0), suppress(ChunkNotFound, DocNotFound, InvalidInput):
             return fetch()
         return fetch()
 

@@ -1,0 +1,306 @@
+"""Parts of documents by their names: what ``path#name`` and a name alone mean, or why nothing.
+
+``path#name`` is what has that name in the file, a symbol or a heading with all that is inside it,
+and a name alone what code defines by it, if that is one thing. Who asks for what is not there has
+read that name somewhere: the error says where code defines it, be it in the file it was taken
+from, in a class that this one inherits from, or by a name that is spelled otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kb_app._outlines import Entry, comes_from_elsewhere, end_of, entries_of, joined
+from kb_app._search.filtering import nearest_of
+from kb_app._search.grep import grep
+from kb_app._search.hits import Freshness
+from kb_app._search.lookup import document_named
+from kb_app._search.roles import declares, is_late
+from kb_core.errors import DocNotFound, InvalidInput, KbError
+from kb_core.media import Media
+from kb_core.ports import IndexSnapshot, StoredDoc
+from kb_core.search import GrepQuery, SearchFilters
+
+if TYPE_CHECKING:
+    from kb_core.wire import types
+
+__all__ = ["part_named"]
+
+_WORDS = re.compile(r"\w+")
+_NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", re.IGNORECASE)
+"""What a heading may be counted as."""
+_BRACKETS = re.compile(r"(?<=\S) +\([^()]*\)\Z")
+_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
+_LISTED, _FEW = 6, 3
+_HEAD_LINES = 8
+_HEAD_ENDS = re.compile(r"(?m)[:{]\s*$")
+_NO_CLASS = frozenset({"extends", "implements", "public", "object", "metaclass"})
+"""Words behind the name of a class that are none it inherits from."""
+_MOST_CLASSES = 20
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*:\s*\S")
+_TAKES = re.compile(r"\b(?:import|require|include|use|using|from)\b")
+"""What a line has that takes names from elsewhere."""
+_LONGEST_LINE = 100
+
+
+class _Definition(NamedTuple):
+    """Where code defines a name."""
+
+    symbol: str
+    """Empty of what is no symbol, such as a constant."""
+    at: str
+    """A place, such as ``src/a.py:12-30``."""
+    doc: StoredDoc
+
+
+class _Code:
+    """The code that definitions are looked for in: of a source, or all."""
+
+    def __init__(self, snapshot: IndexSnapshot, source: str | None, fresh: Freshness) -> None:
+        self.snapshot, self._source, self._fresh = snapshot, source, fresh
+
+    def holding(self, name: str, doc: StoredDoc | None = None) -> Sequence[types.GrepResponseFiles]:
+        """Return the lines that hold a *name*, of all code or of one document."""
+        source = (self._source,) if self._source else ()
+        filters = SearchFilters(
+            media=(Media.CODE.value,), source=source, doc_id=doc["doc_id"] if doc else None
+        )
+        query = GrepQuery(pattern=name, fixed=True, word=True, case="exact", filters=filters)
+        return grep(self.snapshot, query, self._fresh)["files"]
+
+    def defining(self, name: str) -> list[_Definition]:
+        """Return where code defines *name*; what only tests, settings or declarations do, there.
+
+        What is defined within another of these is part of that: a constructor has its class's
+        name.
+        """
+        found: dict[tuple[bool, bool], list[_Definition]] = {}
+        for file in self.holding(name.rpartition(".")[2]):
+            if any(line.get("is_definition") or _is_key(line, name) for line in file["lines"]):
+                (doc,) = self.snapshot.find_docs(file["doc_id"], 1)
+                if here := self._defined_in(doc, file, name):
+                    found.setdefault((is_late(doc), declares(doc)), []).extend(here)
+        all_ = found[min(found)] if found else []
+        around = tuple({f"{one.symbol}." for one in all_ if one.symbol})
+        return [one for one in all_ if not one.symbol.startswith(around)]
+
+    def _defined_in(
+        self, doc: StoredDoc, file: types.GrepResponseFiles, name: str
+    ) -> list[_Definition]:
+        wanted = joined(
+            entry for entry in self.entries(doc) if f".{_plain(entry.symbol)}".endswith(f".{name}")
+        )
+        if wanted or "." in name:
+            return [
+                _Definition(entry.symbol or "", _lines_of(doc, entry.fields), doc)
+                for entry in wanted
+                if "line_start" in entry.fields
+            ]
+        return [_Definition("", at, doc) for at in self._begun(doc, file, name)]
+
+    def given(self, doc: StoredDoc, name: str) -> list[str]:
+        """Return where a file of code gives *name* a value, or begins a function within another."""
+        if doc["media"] != Media.CODE.value or not _NAME.fullmatch(name):
+            return []
+        return [at for file in self.holding(name, doc) for at in self._begun(doc, file, name)]
+
+    def _begun(self, doc: StoredDoc, file: types.GrepResponseFiles, name: str) -> Iterator[str]:
+        """Yield where lines give *name* a value, or begin a function of that name.
+
+        That ends before the next line that is indented no further, unless it closes a bracket.
+        """
+        lines = self._lines(doc)
+        for line in file["lines"]:
+            gives = line.get("is_definition") or _is_key(line, name)
+            if gives and not comes_from_elsewhere(line["text"]):
+                yield f"{doc['path']}:{line['line']}-{end_of(lines, line['line'])}"
+
+    def inherited(self, name: str) -> list[_Definition]:
+        """Return where a class that another one inherits from defines the member of *name*."""
+        owner, _, last = name.rpartition(".")
+        members = self.defining(last)
+        return self._above(owner, last, members, {owner}) if owner and members else []
+
+    def _above(
+        self, owner: str, last: str, members: Sequence[_Definition], seen: set[str]
+    ) -> list[_Definition]:
+        for one in self.defining(owner) if len(seen) < _MOST_CLASSES else ():
+            for base in self._bases(one, owner):
+                if base in seen:
+                    continue
+                seen.add(base)
+                own = [m for m in members if f".{_plain(m.symbol)}".endswith(f".{base}.{last}")]
+                if found := own or self._above(base, last, members, seen):
+                    return found
+        return []
+
+    def _bases(self, defined: _Definition, name: str) -> Iterator[str]:
+        """Yield the names behind that of a class, as far as its head goes."""
+        first, last = map(int, defined.at.rpartition(":")[2].split("-"))
+        lines = self._lines(defined.doc)[first - 1 : min(last, first - 1 + _HEAD_LINES)]
+        head = "\n".join(lines)
+        _, _, behind = _HEAD_ENDS.split(head, maxsplit=1)[0].partition(name.rpartition(".")[2])
+        yield from (word for word in _WORDS.findall(behind) if word not in _NO_CLASS)
+
+    def entries(self, doc: StoredDoc) -> Iterator[Entry]:
+        """Yield the headings and symbols of a document."""
+        return entries_of(self.snapshot, doc, self.snapshot.doc_text(doc["doc_id"]) or "")
+
+    def _lines(self, doc: StoredDoc) -> list[str]:
+        return (self.snapshot.doc_text(doc["doc_id"]) or "").split("\n")
+
+
+def part_named(
+    snapshot: IndexSnapshot, text: str, source: str | None, fresh: Freshness
+) -> tuple[str, str] | None:
+    """Return the place, and the source, of ``path#name`` and of a name that is defined once.
+
+    ``None`` for what is neither. Raises ``InvalidInput`` where several things are called so, or
+    nothing is, and ``DocNotFound`` for no such path; the hint has the places that may be meant.
+    """
+    code = _Code(snapshot, source, fresh)
+    path, _, name = text.rpartition("#")
+    if path and name:
+        return _part_of(code, path, name, source)
+    if not _NAME.fullmatch(text):
+        return None
+    defined = code.defining(text.replace("::", "."))
+    if len(defined) > 1:
+        raise InvalidInput(
+            f"{len(defined)} places define {text!r}",
+            hint=f"give the one that is meant: {_listed(defined, text, _LISTED)}",
+            details={"field": "path", "value": text},
+        )
+    if not defined and (hint := _elsewhere(code, text)):
+        raise DocNotFound(
+            f"no document at {text!r}, and no symbol",
+            hint=hint,
+            details={"field": "path", "value": text, "path": text},
+        )
+    return (defined[0].at, defined[0].doc["source_id"]) if defined else None
+
+
+def _part_of(code: _Code, path: str, name: str, source: str | None) -> tuple[str, str]:
+    """Return the place, and the source, of what is called *name* at *path*."""
+    try:
+        doc = document_named(code.snapshot, path, source=source, field="path")
+    except (DocNotFound, InvalidInput) as error:
+        return _at_no_path(code, path, name, error)
+    called = [
+        _Definition(one.symbol, one.fields.get("uri") or _lines_of(doc, one.fields), doc)
+        for one in _called(list(code.entries(doc)), name)
+    ]
+    called = called or [_Definition("", at, doc) for at in code.given(doc, name)]
+    if len(called) == 1:
+        return called[0].at, doc["source_id"]
+    if called:
+        what = f"{len(called)} parts called"
+        hint = f"give the one that is meant: {_listed(called, name, _LISTED)}"
+    else:
+        what, hint = "no heading and no symbol", _otherwise(code, doc, name)
+    raise InvalidInput(
+        f"{doc['path']!r} has {what} {name!r}",
+        hint=hint,
+        details={"field": "path", "value": f"{doc['path']}#{name}"},
+    )
+
+
+def _at_no_path(code: _Code, path: str, name: str, error: KbError) -> tuple[str, str]:
+    """Return what *name* is in the one of several documents that has it; else raise *error*."""
+    if not _NAME.fullmatch(name):
+        raise error
+    defined = code.defining(name.replace("::", "."))
+    there = [one for one in defined if one.doc["path"].endswith(f"/{path}")]
+    if len(there) == 1:
+        return there[0].at, there[0].doc["source_id"]
+    if defined:
+        hint = f"{name!r} is defined in {_listed(there or defined, name, _FEW)}"
+        raise type(error)(str(error), hint=hint, details=error.details) from None
+    raise error
+
+
+def _otherwise(code: _Code, doc: StoredDoc, name: str) -> str:
+    """Return where what a document does not have by that *name* is, as far as is known."""
+    names = [entry.symbol or entry.fields["name"] for entry in code.entries(doc)]
+    is_name = _NAME.fullmatch(name) is not None
+    hint = _elsewhere(code, name, names) if is_name else ""
+    if not hint and (close := nearest_of(name, names)):
+        return f"did you mean {close!r}?"
+    for file in code.holding(name, doc) if is_name else ():
+        line = file["lines"][0]
+        said = f"line {line['line']} has it first: {line['text'].strip()[:_LONGEST_LINE]}"
+        if not hint or _TAKES.search(line["text"]):
+            return "; ".join(filter(None, (hint, said)))
+    return hint or "the outline of a file names them all"
+
+
+def _elsewhere(code: _Code, name: str, beside: Sequence[str] = ()) -> str:
+    """Return where code defines *name*, or a member of the last part of that name.
+
+    What one of *beside* is called comes before members of what is called otherwise.
+    """
+    wanted = name.replace("::", ".")
+    if defined := code.defining(wanted):
+        return f"{name!r} is defined in {_listed(defined, name, _FEW)}"
+    owner, _, last = wanted.rpartition(".")
+    if not owner:
+        return ""
+    if inherited := code.inherited(wanted):
+        return f"it comes from {_listed(inherited, name, _FEW)}"
+    if close := nearest_of(name, [one for one in beside if one.rpartition(".")[2] == last]):
+        return f"did you mean {close!r}?"
+    if defined := code.defining(last):
+        return f"{last!r} is defined in {_listed(defined, last, _FEW)}"
+    return ""
+
+
+def _listed(defined: Sequence[_Definition], name: str, most: int) -> str:
+    """Return places, each with the symbol there where that is not what was asked for."""
+    told = [
+        f"{one.at} ({one.symbol})" if one.symbol not in {"", name} else one.at
+        for one in defined[:most]
+    ]
+    more = [f"{len(defined) - most} more"] if len(defined) > most else []
+    return ", ".join(told + more)
+
+
+def _lines_of(doc: StoredDoc, part: types.OutlineEntries) -> str:
+    return f"{doc['path']}:{part['line_start']}-{part['line_end']}"
+
+
+def _called(entries: Sequence[Entry], name: str) -> list[Entry]:
+    """Return the entries of an outline that are called so.
+
+    A symbol may be without those that it stands in, a heading is read as links to it are, too,
+    and may be without its number, or what it has in brackets at its end; what no other begins
+    with will do.
+    """
+    wanted = _slug(name)
+    called = [entry for entry in entries if name in {entry.symbol, _plain(entry.symbol)}]
+    called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
+    for beside in (_NUMBER, _BRACKETS):
+        called = called or [
+            entry for entry in entries if _slug(beside.sub("", entry.fields["name"])) == wanted
+        ]
+    if not called and wanted:
+        begun = [one for one in entries if _slug(one.fields["name"]).startswith(f"{wanted}-")]
+        called = begun if len(begun) == 1 and not begun[0].symbol else []
+    return joined(called)
+
+
+def _plain(symbol: str) -> str:
+    """Return a symbol as who calls it does: ``Reply.prototype.send`` is ``Reply.send``."""
+    return symbol.replace(".prototype.", ".")
+
+
+def _is_key(line: types.GrepResponseFilesLines, name: str) -> bool:
+    """Say whether a line gives a constant of that *name* a value as a key: ``MOST: 40``."""
+    key = _KEY.match(line["text"]) if _CONSTANT.fullmatch(name) else None
+    return key is not None and key[1] == name
+
+
+def _slug(name: str) -> str:
+    return "-".join(_WORDS.findall(name.casefold()))
