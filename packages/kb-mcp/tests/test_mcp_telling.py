@@ -882,6 +882,24 @@ async def test_a_list_is_told_as_a_whole_for_an_order_with_gaps_misleads() -> No
     assert [item in text for item in items] == [True] * len(items)
 
 
+async def test_a_statement_of_several_lines_is_told_as_a_whole() -> None:
+    """The number stood below the name that was asked for, and was left out."""
+    made = [
+        f"  {name}: make(\n    '{name}',\n    {413 + at},\n    Stoat{at}\n  ),\n"
+        for at, name in enumerate(["ERR_WEIR", *(f"OTTER_{n}" for n in range(40))])
+    ]
+    imports = "import {\n  ERR_WEIR,\n  rest\n} from 'err'\n"
+    block = "if (ERR_WEIR) {\n  swim_on\n}\n"
+    code = f"{imports}const codes = {{\n{''.join(made)}}}\n{block}"
+    unit = {"kind": "unit", "start": 0, "end": len(code), "symbol": "codes"}
+    kb = knowledge_base(document("err.js", code, media="code", blocks=(unit,)))
+
+    text = await told(kb, "search", {"query": "which status has ERR_WEIR"})
+
+    assert re.search(r"ERR_WEIR',\n8 +413,\n9 +Stoat0\n", text)
+    assert not re.search("swim_on|rest|Stoat[1-9]", text)
+
+
 async def test_a_folder_is_named_once_unless_the_list_is_cut() -> None:
     paths = ["a/b.md", "a/c/d.md", "a/e.md", "a/f/g.md", "a/h.md"]
     kb = knowledge_base(*(document(path, "Otters.\n") for path in paths))

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 from kb_app.shown import printable
 from kb_app.shown.marks import marks
 from kb_core.media import Media
+from kb_core.text import indent_of
 from kb_core.values import dataclass, replace
 from kb_mcp.text import INDENT, indented, named, numbered, weight
 from kb_mcp.text.pieces import Piece
@@ -69,6 +70,13 @@ _OF_ITEMS = 0.5
 """What an item is worth of the best one of its list, which says little without the others."""
 _MOST_ITEMS = 8
 """Lists that are longer are told by what tells in them."""
+_OPENS = re.compile(r"[\w\])]\s*[(\[]\s*$|[=:(\[,]\s*[(\[{]\s*$")
+_IMPORTS = re.compile(r"\b(?:import|require|export|__all__)\b")
+_CLOSING = (")", "]", "}")
+_OF_STATEMENT = 0.5
+"""What a line of a statement of several is worth of its best one."""
+_MOST_LINES = 10
+"""Statements that have more are told by what tells in them."""
 _CONSTANT = re.compile(r"\b(?:_[A-Z][A-Z0-9_]{2,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b")
 _GIVEN = re.compile(rf"({_CONSTANT.pattern})\s*(?::[^=\n]*)?=(?!=)")
 _MOST_VALUES = 3
@@ -200,10 +208,11 @@ class Telling:
         """Return what the parts of a piece are worth by the words that they hold."""
         parts = self._parts[at]
         worth = [self._says(part) for part in parts]
-        is_code = self._pieces[at].is_code
-        if not is_code:
+        piece = self._pieces[at]
+        if not piece.is_code:
             return _in_tables(parts, worth)
-        return _in_lists(parts, _with_what_is_meant(parts, worth))
+        told = _in_lists(parts, _with_what_is_meant(parts, worth))
+        return _in_statements(piece.text.split("\n"), parts, told)
 
     def _worthy(self, at: int, worth: Sequence[float]) -> Iterator[_Line]:
         piece, parts = self._pieces[at], self._parts[at]
@@ -284,6 +293,38 @@ def _in_lists(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
             best = max(own[first - is_led : at])
             own[first:at] = [max(one, _OF_ITEMS * best) for one in own[first:at]]
     return own
+
+
+def _in_statements(
+    lines: Sequence[str], parts: Sequence[_Part], worth: Sequence[float]
+) -> list[float]:
+    """Return what lines of code are worth where one statement has several: a call, a list.
+
+    Each is worth a part of the best one, such as the number below the name of an error.
+    """
+    own = list(worth)
+    for first, last in _statements(lines):
+        inside = [at for at, part in enumerate(parts) if first <= part.line <= last]
+        best = max((worth[at] for at in inside), default=0.0)
+        for at in inside:
+            own[at] = max(own[at], _OF_STATEMENT * best)
+    return own
+
+
+def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last line of what opens a bracket and closes it some lines below.
+
+    No blocks, which say one thing after another, nor what imports names.
+    """
+    for first, line in enumerate(lines):
+        if not _OPENS.search(line) or _IMPORTS.search(line):
+            continue
+        own = indent_of(line)
+        for last in range(first + 1, min(len(lines), first + _MOST_LINES)):
+            if lines[last].strip() and indent_of(lines[last]) <= own:
+                if lines[last].lstrip()[:1] in _CLOSING:
+                    yield first, last
+                break
 
 
 def _with_neighbours(worth: Sequence[float]) -> list[float]:
