@@ -23,6 +23,7 @@ from kb_mcp.text import tokens_of
 from kb_mcp.text.hits import bulk_text, search_text
 from kb_mcp.text.lines import grep_text
 from kb_mcp.text.pieces import Piece
+from kb_mcp.text.reports import PLACES
 from kb_mcp.text.telling import Telling
 
 SWIMS = "\n".join(f"    step({n})" for n in range(60))
@@ -441,23 +442,23 @@ async def test_of_many_lines_one_that_gives_a_number_is_told_before_others(
 async def test_places_that_are_fetched_at_once_are_whole_or_named() -> None:
     text = "".join(f"step({n})  # and so on, as far as it goes\n" for n in range(900))
     kb = knowledge_base(document("a.py", text), document("b.py", text))
-    ranges = ["1-60", "101-130", "201-800", "850-900"]
+    ranges = ["1-60", "101-130", "201-349", "450-598", "850-900"]
 
     places = [f"a.py:{one}" for one in ranges]
     told_of = await told(kb, "fetch", {"places": places})
     more = await told(kb, "fetch", {"places": ["a.py:201-800", "b.py:1-9"], "max_tokens": 9000})
 
     assert re.findall(r"^a\.py:\d+-\d+ of 900$", told_of, re.MULTILINE) == [
-        f"a.py:{ranges[at]} of 900" for at in (0, 1, 3)
+        f"a.py:{ranges[at]} of 900" for at in (0, 1, 2, 4)
     ]
     assert "cut" not in told_of
     last = told_of.rpartition("\n")[2]
-    said = "… left out: a.py:201-800: fetch them apart, or all with max_tokens "
+    said = "… left out: a.py:450-598: fetch them apart, or all with max_tokens "
     assert last.startswith(said)
     tokens = int(last.removeprefix(said))
     all_of_it = await told(kb, "fetch", {"places": places, "max_tokens": tokens})
     assert "left out" not in all_of_it
-    assert tokens_of(all_of_it) > tokens - 110
+    assert tokens_of(all_of_it) > tokens - 160
     assert "800 step(799)" in more
 
 
@@ -498,14 +499,14 @@ def _classes() -> DocumentRecord:
 async def test_of_several_places_the_longest_is_told_in_outline_until_all_have_room() -> None:
     """It was left out, so that readers gave max_tokens for all that they had guessed."""
     kb = knowledge_base(_classes())
-    places = ["a.py:1-610", "a.py:1-61", "a.py:100-404"]
+    places = ["a.py", "a.py:1-61", "a.py:100-404"]
 
     shown = await told(kb, "fetch", {"places": places})
     alone = await told(kb, "fetch", {"places": places[1:]})
     limited = await told(kb, "fetch", {"places": places, "max_tokens": 4_000})
 
     head, *rows = shown.splitlines()[:21]
-    assert head.startswith("a.py:1-610 of 610 · its outline")
+    assert head.startswith("a.py of 610 lines · its outline")
     assert rows[:2] == ["  1-61 Otter0", "    61 swim"]
     assert rows[-1] == "    610 swim"
     assert shown.endswith(alone)
@@ -513,7 +514,7 @@ async def test_of_several_places_the_longest_is_told_in_outline_until_all_have_r
     assert "left out: a.py:1-610" in limited
 
 
-async def test_lines_that_are_asked_for_are_no_outline_unless_they_are_many() -> None:
+async def test_lines_that_are_asked_for_are_no_outline_unless_many_have_little_room() -> None:
     body = "".join(f"    step({n}, 'with both hands at the same time')\n" for n in range(40))
     parts = [f"def swim{n}():\n{body}" for n in range(12)]
     starts = [sum(map(len, parts[:n])) for n in range(13)]
@@ -524,11 +525,19 @@ async def test_lines_that_are_asked_for_are_no_outline_unless_they_are_many() ->
     kb = knowledge_base(document("a.py", "".join(parts), media="code", blocks=blocks))
 
     few = await told(kb, "fetch", {"places": ["a.py:1-123", "a.py:124-246", "a.py:247-369"]})
-    many = await told(kb, "fetch", {"places": ["a.py:1-205", "a.py:206-246", "a.py:247-369"]})
+    many = await told(kb, "fetch", {"places": ["a.py:1-205", "a.py:206-328", "a.py:329-451"]})
+    room = await told(kb, "fetch", {"places": ["a.py:1-246", "a.py:247-287"]})
 
     assert few.startswith("a.py:1-123 of 492\n")
     assert "its outline" not in few
     assert many.startswith("a.py:1-205 of 492 · its outline")
+    begun, _, rest = room.partition("\na.py:247-287 of 492\n")
+    assert begun.startswith("a.py:1-246 of 492\n1 def swim0():\n")
+    cut = re.search(r"\n(\d+) .*\n… cut: lines (\d+)-246 are there, too$", begun)
+    assert cut is not None
+    assert int(cut[2]) == int(cut[1]) + 1 > 150
+    assert rest.count("\n") == 40
+    assert tokens_of(room) <= PLACES
 
 
 async def test_a_class_that_no_answer_holds_is_told_in_outline_by_its_name() -> None:

@@ -306,7 +306,7 @@ def _with_outlines(call: Call, results: Sequence[Answer], most: int) -> list[Ans
     """Return places, the longest in outline until there is room for all.
 
     Only long ones: whoever asks for a few lines knows what they are about. And whoever asks for
-    lines alone has as many of them as there is room for.
+    lines has as many of them as there is room for, where that is not too little.
     """
     told = list(results)
     if len(told) == 1 and not _is_named(told[0]["place"], told[0]["result"]):
@@ -319,12 +319,24 @@ def _with_outlines(call: Call, results: Sequence[Answer], most: int) -> list[Ans
             break
         place, found = told[at]["place"], told[at]["result"]
         is_short = found.get("line_end", 0) - found.get("line_start", 0) < _MANY_LINES
-        if is_short and not _is_named(place, found):
+        is_named = _is_named(place, found)
+        if is_short and not is_named:
             continue
+        room = most - sum(sizes) + sizes[at]
+        if not is_named and room >= most // _LONG:
+            told[at] = {**told[at], "result": _beginning(found, room - 1)}
+            break
         if outline := _outline_of(call, found):
             told[at] = {**told[at], "result": outline}
             sizes[at] = 1 + tokens_of(fetched_text(outline))
     return told
+
+
+def _beginning(found: Answer, most: int) -> Answer:
+    """Return the lines of what was fetched that there is room for."""
+    shown = fetched_text(found, most).count("\n") - 1  # without its head, and that there are more
+    text = "\n".join(found["text"].split("\n")[:shown])
+    return {**found, "text": f"{text}\n", "truncated": True}
 
 
 def _outline_of(call: Call, found: Answer) -> Answer | None:
