@@ -15,12 +15,12 @@ from kb_app import Config, KnowledgeBase
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._search import roles
 from kb_app._search.ranking import Place, Row, page_of, parted
-from kb_app._search.roles import in_their_places, is_enough
+from kb_app._search.roles import in_their_places, is_enough, is_late
 from kb_app._wiring import parts_of
 from kb_app.config import Embedding, Source
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
-from kb_core.ports import StoredChunk
+from kb_core.ports import StoredChunk, StoredDoc
 from kb_core.search import FileRole, SearchQuery
 from kb_core.testing.fakes import HashEmbedder
 from kb_search.fusion import Fused
@@ -292,6 +292,26 @@ def test_code_of_others_comes_after_what_is_its_own(folder: str) -> None:
     placed = in_their_places(head, chunks, "how does the pool lease", mostly_code)
 
     assert [row.chunk_key for row in placed] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("how does the pool lease", "src/pool.py"),
+        ("an example of the pool", "examples/pool.py"),
+        ("how do I lease from the pool", "examples/pool.py"),
+    ],
+)
+def test_examples_come_after_what_they_are_of_unless_they_are_asked_for(
+    query: str, first: str
+) -> None:
+    chunks = {0: _chunk("examples/pool.py"), 1: _chunk("src/pool.py")}
+
+    placed = in_their_places([_row(0, 0.85), _row(1, 0.8)], chunks, query, mostly_code)
+
+    assert chunks[placed[0].chunk_key]["path"] == first
+    assert is_late(cast("StoredDoc", chunks[0]))
+    assert not is_late(cast("StoredDoc", _chunk("examples/pool.md")))
 
 
 @pytest.mark.parametrize(

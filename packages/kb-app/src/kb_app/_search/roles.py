@@ -79,6 +79,8 @@ _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts", ".pyi")
 _OF_OTHERS = lazy_pattern(
     r"(?i)(?:^|/)(?:_?vendor(?:ed)?|third[-_]?party|3rd[-_]?party|node_modules|bower_components)/"
 )
+_OF_EXAMPLES = lazy_pattern(r"(?i)(?:^|/)(?:examples?|samples?|demos?)/")
+"""Code that shows how what the repository does is used."""
 
 _IS_TEST = Or((*(Glob(f"**/{name}/**") for name in _FOLDERS), *(Glob(name) for name in _FILES)))
 _IS_CODE = OneOf("media", (Media.CODE.value,))
@@ -124,8 +126,13 @@ def is_late(doc: StoredDoc) -> bool:
     What was changed once is of the past: a changelog holds every name. Declarations say again
     what is called how.
     """
-    is_aside = role_of(doc) in {FileRole.TESTS, FileRole.CONFIG}
+    is_aside = role_of(doc) in {FileRole.TESTS, FileRole.CONFIG} or _is_example(doc)
     return is_aside or _is_record(doc) or declares(doc)
+
+
+def _is_example(found: StoredChunk | StoredDoc) -> bool:
+    """Say whether code only shows how other code is used."""
+    return role_of(found) is FileRole.CODE and _OF_EXAMPLES.search(found["path"]) is not None
 
 
 def role_filter(roles: Collection[FileRole]) -> Filter:
@@ -142,7 +149,8 @@ _WHERE = {FileRole.DOCS: 0.5, FileRole.TESTS: 0.5}
 """Of what tells about code, and of what tries it, where a question asks what that does, or where:
 among files of code alone. Of pages, .4 takes the first place from those that answer."""
 _FOREIGN = 0.7
-"""Of code of others that a repository carries along: it is asked of what is its own."""
+"""Of code of others that a repository carries along, and of examples that nobody asked for: it is
+asked of what is its own."""
 _DECLARED = 0.7
 """Of types of what another file does: who reads them has not seen it."""
 _RECORD, _HEAD, _DEFINITION = 0.6, 0.5, 1.2
@@ -173,6 +181,7 @@ _OF_SETTINGS = "config"
 _ASKED_RECORD = _words(
     "change changes changed changelog history release releases released since new"
 )
+_ASKED_EXAMPLES = _words("example examples sample samples demo demos usage")
 _ASKED_WHERE = (
     *("where", "definition", "wo", "où", "donde", "dónde", "onde", "dove", "waar", "где"),
     *("which function", "which class", "which method", "which module", "which file"),
@@ -345,6 +354,7 @@ class Wish(NamedTuple):
     is_told: bool
     """Whether it asks what a page tells: code does not come before it for being code."""
     is_of_record: bool
+    is_for_examples: bool
     is_for_tests: bool
     """Whether it asks which test does something, and not only what tests say, too."""
     names: frozenset[str]
@@ -382,6 +392,7 @@ def wish_of(query: str) -> Wish:
         not is_told and (is_where or asks or is_for_tests),
         is_told,
         is_of_record,
+        is_told or not asked.isdisjoint(_ASKED_EXAMPLES),
         is_for_tests,
         frozenset(names),
         tuple(name for name in set(names) if _SPELLED.fullmatch(name)),
@@ -399,9 +410,10 @@ def weight_of(chunk: StoredChunk, wish: Wish) -> float:
         weight = 1.0 if wish.is_of_record else _RECORD
     if role is FileRole.CODE and declares(chunk):
         weight *= _DECLARED
+    is_of_others = role is FileRole.CODE and _OF_OTHERS.search(chunk["path"]) is not None
     if role is FileRole.CODE and _is_head(chunk):
         weight *= _HEAD
-    elif role is FileRole.CODE and _OF_OTHERS.search(chunk["path"]):
+    elif is_of_others or (_is_example(chunk) and not wish.is_for_examples):
         weight *= _FOREIGN
     elif role in {FileRole.CODE, FileRole.CONFIG}:
         weight *= 1 + (_SAID_WHERE if wish.is_where else _SAID) * _said(chunk, wish.words)
