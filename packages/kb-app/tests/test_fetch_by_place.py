@@ -514,7 +514,7 @@ Animal = TypeVar("Animal")
 class Den(
     Burrow,
 ):
-    WIDE_ENOUGH = 3
+    wide_enough: int = 3
 
 class _Set(Den): ...
 
@@ -568,6 +568,7 @@ BURROWS = (
         ("dens.py#Den.dig", "it comes from burrows.py:2-4 (Burrow.dig)"),
         ("dens.py#_Set.dig", "it comes from burrows.py:2-4 (Burrow.dig)"),
         ("_Set.dig", "it comes from burrows.py:2-4 (Burrow.dig)"),
+        ("_Set.wide_enough", "it comes from dens.py:8-8 (Den.wide_enough)"),
         ("dens.py#Lodge.dig", "'dig' is defined in burrows.py:2-4 (Burrow.dig)"),
         ("burrows.py#Borrow.dig", "did you mean 'Burrow.dig'?"),
         ("lib/a.js#NO_WAY", "'NO_WAY' is defined in lib/errors.js:2-4"),
@@ -590,12 +591,16 @@ def test_what_a_file_does_not_have_is_said_with_where_it_is(place: str, hint: st
     [
         ("lib/errors.js#NO_WAY", ("lib/errors.js", 2, 4)),
         ("NO_WAY", ("lib/errors.js", 2, 4)),
+        ("dens.py#wide_enough", ("dens.py", 8, 8)),
+        ("dens.py#Den.wide_enough", ("dens.py", 8, 8)),
+        ("Den.wide_enough", ("dens.py", 8, 8)),
+        ("wide_enough", ("dens.py", 8, 8)),
         ("Codes.told", ("lib/errors.js", 6, 6)),
         ("errors.js#Codes.told", ("lib/errors.js", 6, 6)),
         ("a.js#size", ("lib/a.js", 1, 1)),
     ],
 )
-def test_keys_and_members_of_prototypes_are_fetched_by_name(
+def test_keys_and_members_of_classes_are_fetched_by_name(
     place: str, at: tuple[str, int, int]
 ) -> None:
     with kb_of(*BURROWS) as kb:

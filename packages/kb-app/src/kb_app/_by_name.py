@@ -41,6 +41,10 @@ _NO_CLASS = frozenset({"extends", "implements", "public", "object", "metaclass"}
 _MOST_CLASSES = 20
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*:\s*\S")
+_MEMBER = re.compile(r"\s+(?:[\w<>\[\],.?]+\s+){0,4}([\w$]+)\s*\??\s*(?::|=(?![=>]))")
+_CLASSES = frozenset(
+    ("class", "enum", "extension", "interface", "module", "namespace", "object", "struct", "trait")
+)
 _TAKES = re.compile(r"\b(?:import|require|include|use|using|from)\b")
 """What a line has that takes names from elsewhere."""
 _LONGEST_LINE = 100
@@ -61,6 +65,7 @@ class _Code:
 
     def __init__(self, snapshot: IndexSnapshot, source: str | None, fresh: Freshness) -> None:
         self.snapshot, self._source, self._fresh = snapshot, source, fresh
+        self._entries: dict[str, list[Entry]] = {}
 
     def holding(self, name: str, doc: StoredDoc | None = None) -> Sequence[types.GrepResponseFiles]:
         """Return the lines that hold a *name*, of all code or of one document."""
@@ -75,48 +80,58 @@ class _Code:
         """Return where code defines *name*; what only tests, settings or declarations do, there.
 
         What is defined within another of these is part of that: a constructor has its class's
-        name.
+        name. Values that classes give their members come after all else.
         """
-        found: dict[tuple[bool, bool], list[_Definition]] = {}
+        found: dict[tuple[bool, bool, bool], list[_Definition]] = {}
         for file in self.holding(name.rpartition(".")[2]):
-            if any(line.get("is_definition") or _is_key(line, name) for line in file["lines"]):
+            if any(line.get("is_definition") or _may_give(line, name) for line in file["lines"]):
                 (doc,) = self.snapshot.find_docs(file["doc_id"], 1)
-                if here := self._defined_in(doc, file, name):
-                    found.setdefault((is_late(doc), declares(doc)), []).extend(here)
+                wanted = joined(one for one in self.entries(doc) if _ends_so(one.symbol, name))
+                here = [
+                    _Definition(one.symbol, _lines_of(doc, one.fields), doc)
+                    for one in wanted
+                    if "line_start" in one.fields
+                ] or self._given(doc, file, name)
+                for one in here:
+                    is_member = not wanted and bool(one.symbol)
+                    found.setdefault((is_late(doc), declares(doc), is_member), []).append(one)
         all_ = found[min(found)] if found else []
         around = tuple({f"{one.symbol}." for one in all_ if one.symbol})
         return [one for one in all_ if not one.symbol.startswith(around)]
 
-    def _defined_in(
-        self, doc: StoredDoc, file: types.GrepResponseFiles, name: str
-    ) -> list[_Definition]:
-        wanted = joined(
-            entry for entry in self.entries(doc) if f".{_plain(entry.symbol)}".endswith(f".{name}")
-        )
-        if wanted or "." in name:
-            return [
-                _Definition(entry.symbol or "", _lines_of(doc, entry.fields), doc)
-                for entry in wanted
-                if "line_start" in entry.fields
-            ]
-        return [_Definition("", at, doc) for at in self._begun(doc, file, name)]
-
-    def given(self, doc: StoredDoc, name: str) -> list[str]:
+    def given(self, doc: StoredDoc, name: str) -> list[_Definition]:
         """Return where a file of code gives *name* a value, or begins a function within another."""
         if doc["media"] != Media.CODE.value or not _NAME.fullmatch(name):
             return []
-        return [at for file in self.holding(name, doc) for at in self._begun(doc, file, name)]
+        wanted = name.replace("::", ".")
+        files = self.holding(wanted.rpartition(".")[2], doc)
+        return [one for file in files for one in self._given(doc, file, wanted)]
 
-    def _begun(self, doc: StoredDoc, file: types.GrepResponseFiles, name: str) -> Iterator[str]:
-        """Yield where lines give *name* a value, or begin a function of that name.
+    def _given(self, doc: StoredDoc, file: types.GrepResponseFiles, name: str) -> list[_Definition]:
+        """Return where lines give *name* a value, or begin a function of that name.
 
-        That ends before the next line that is indented no further, unless it closes a bracket.
+        At the margin, or else as a member of a class. That ends before the next line that is
+        indented no further, unless it closes a bracket.
         """
-        lines = self._lines(doc)
+        lines, last = self._lines(doc), name.rpartition(".")[2]
+        found: list[_Definition] = []
         for line in file["lines"]:
-            gives = line.get("is_definition") or _is_key(line, name)
-            if gives and not comes_from_elsewhere(line["text"]):
-                yield f"{doc['path']}:{line['line']}-{end_of(lines, line['line'])}"
+            if comes_from_elsewhere(line["text"]):
+                continue
+            symbol, is_given = "", line.get("is_definition") or _is_key(line, name)
+            if _gives_member(line, last) and (owner := self._class_around(doc, line["line"])):
+                symbol, is_given = f"{owner}.{last}", _ends_so(f"{owner}.{last}", name)
+            if not is_given or ("." in name and not symbol):
+                continue
+            at = f"{doc['path']}:{line['line']}-{end_of(lines, line['line'])}"
+            found.append(_Definition(symbol, at, doc))
+        return [one for one in found if not one.symbol] or found
+
+    def _class_around(self, doc: StoredDoc, line: int) -> str:
+        """Return the class that a line stands in, if that is the innermost unit around it."""
+        around = [one for one in self.entries(doc) if one.is_around(line)]
+        is_class = around and around[-1].fields.get("kind") in _CLASSES
+        return around[-1].symbol if is_class else ""
 
     def inherited(self, name: str) -> list[_Definition]:
         """Return where a class that another one inherits from defines the member of *name*."""
@@ -132,7 +147,7 @@ class _Code:
                 if base in seen:
                     continue
                 seen.add(base)
-                own = [m for m in members if f".{_plain(m.symbol)}".endswith(f".{base}.{last}")]
+                own = [one for one in members if _ends_so(one.symbol, f"{base}.{last}")]
                 if found := own or self._above(base, last, members, seen):
                     return found
         return []
@@ -145,9 +160,12 @@ class _Code:
         _, _, behind = _HEAD_ENDS.split(head, maxsplit=1)[0].partition(name.rpartition(".")[2])
         yield from (word for word in _WORDS.findall(behind) if word not in _NO_CLASS)
 
-    def entries(self, doc: StoredDoc) -> Iterator[Entry]:
-        """Yield the headings and symbols of a document."""
-        return entries_of(self.snapshot, doc, self.snapshot.doc_text(doc["doc_id"]) or "")
+    def entries(self, doc: StoredDoc) -> Sequence[Entry]:
+        """Return the headings and symbols of a document."""
+        if doc["doc_id"] not in self._entries:
+            text = self.snapshot.doc_text(doc["doc_id"]) or ""
+            self._entries[doc["doc_id"]] = list(entries_of(self.snapshot, doc, text))
+        return self._entries[doc["doc_id"]]
 
     def _lines(self, doc: StoredDoc) -> list[str]:
         return (self.snapshot.doc_text(doc["doc_id"]) or "").split("\n")
@@ -191,9 +209,9 @@ def _part_of(code: _Code, path: str, name: str, source: str | None) -> tuple[str
         return _at_no_path(code, path, name, error)
     called = [
         _Definition(one.symbol, one.fields.get("uri") or _lines_of(doc, one.fields), doc)
-        for one in _called(list(code.entries(doc)), name)
+        for one in _called(code.entries(doc), name)
     ]
-    called = called or [_Definition("", at, doc) for at in code.given(doc, name)]
+    called = called or code.given(doc, name)
     if len(called) == 1:
         return called[0].at, doc["source_id"]
     if called:
@@ -294,6 +312,20 @@ def _called(entries: Sequence[Entry], name: str) -> list[Entry]:
 def _plain(symbol: str) -> str:
     """Return a symbol as who calls it does: ``Reply.prototype.send`` is ``Reply.send``."""
     return symbol.replace(".prototype.", ".")
+
+
+def _ends_so(symbol: str, name: str) -> bool:
+    return f".{_plain(symbol)}".endswith(f".{name}")
+
+
+def _may_give(line: types.GrepResponseFilesLines, name: str) -> bool:
+    return _is_key(line, name) or _gives_member(line, name.rpartition(".")[2])
+
+
+def _gives_member(line: types.GrepResponseFilesLines, name: str) -> bool:
+    """Say whether a line that is set in gives *name* a value or a type, as classes do."""
+    given = _MEMBER.match(line["text"])
+    return given is not None and given[1] == name
 
 
 def _is_key(line: types.GrepResponseFilesLines, name: str) -> bool:

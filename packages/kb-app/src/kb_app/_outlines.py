@@ -83,6 +83,10 @@ class Entry:
         """Return the line that it begins in, of a document that has lines."""
         return self.fields["line_start"]
 
+    def is_around(self, line: int) -> bool:
+        """Say whether a line of a document that has lines stands in this."""
+        return self.fields["line_start"] <= line <= self.fields["line_end"]
+
     def is_in(self, lines: range | None) -> bool:
         """Say whether this begins or ends in *lines*, if there are such."""
         ends = self.fields["line_start"], self.fields["line_end"]
