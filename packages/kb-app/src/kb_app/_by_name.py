@@ -38,6 +38,7 @@ _HEAD_LINES = 8
 _HEAD_ENDS = re.compile(r"(?m)[:{]\s*$")
 _NO_CLASS = frozenset({"extends", "implements", "public", "object", "metaclass"})
 """Words behind the name of a class that are none it inherits from."""
+_FUNCTION = re.compile(r"\b(?:def|func(?:tion)?|fn|sub)\b")
 _MOST_CLASSES = 20
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*:\s*\S")
@@ -133,32 +134,47 @@ class _Code:
         is_class = around and around[-1].fields.get("kind") in _CLASSES
         return around[-1].symbol if is_class else ""
 
-    def inherited(self, name: str) -> list[_Definition]:
-        """Return where a class that another one inherits from defines the member of *name*."""
+    def inherited(self, name: str, doc: StoredDoc | None = None) -> list[_Definition]:
+        """Return where a class that another one inherits from defines the member of *name*.
+
+        Of several classes of one name, that of *doc* is meant, if it has one.
+        """
         owner, _, last = name.rpartition(".")
-        members = self.defining(last)
-        return self._above(owner, last, members, {owner}) if owner and members else []
+        members = self.defining(last) if owner else []
+        owners = self.defining(owner) if members else []
+        own = [one for one in owners if doc and one.doc["doc_id"] == doc["doc_id"]]
+        return self._above(own or owners, name, members, {owner})
 
     def _above(
-        self, owner: str, last: str, members: Sequence[_Definition], seen: set[str]
+        self,
+        owners: Sequence[_Definition],
+        name: str,
+        members: Sequence[_Definition],
+        seen: set[str],
     ) -> list[_Definition]:
-        for one in self.defining(owner) if len(seen) < _MOST_CLASSES else ():
+        """Return the nearest of *members* above each of *owners*, whose member has that *name*."""
+        owner, _, last = name.rpartition(".")
+        found: list[_Definition] = []
+        for one in owners:
             for base in self._bases(one, owner):
-                if base in seen:
+                if base in seen or len(seen) == _MOST_CLASSES:
                     continue
                 seen.add(base)
-                own = [one for one in members if _ends_so(one.symbol, f"{base}.{last}")]
-                if found := own or self._above(base, last, members, seen):
-                    return found
-        return []
+                higher = f"{base}.{last}"
+                here = [member for member in members if _ends_so(member.symbol, higher)]
+                if here := here or self._above(self.defining(base), higher, members, seen):
+                    found += here
+                    break
+        return found
 
     def _bases(self, defined: _Definition, name: str) -> Iterator[str]:
         """Yield the names behind that of a class, as far as its head goes."""
         first, last = map(int, defined.at.rpartition(":")[2].split("-"))
         lines = self._lines(defined.doc)[first - 1 : min(last, first - 1 + _HEAD_LINES)]
-        head = "\n".join(lines)
-        _, _, behind = _HEAD_ENDS.split(head, maxsplit=1)[0].partition(name.rpartition(".")[2])
-        yield from (word for word in _WORDS.findall(behind) if word not in _NO_CLASS)
+        head = _HEAD_ENDS.split("\n".join(lines), maxsplit=1)[0]
+        before, _, behind = head.partition(name.rpartition(".")[2])
+        if not _FUNCTION.search(before):
+            yield from (word for word in _WORDS.findall(behind) if word not in _NO_CLASS)
 
     def entries(self, doc: StoredDoc) -> Sequence[Entry]:
         """Return the headings and symbols of a document."""
@@ -185,7 +201,8 @@ def part_named(
         return _part_of(code, path, name, source)
     if not _NAME.fullmatch(text):
         return None
-    defined = code.defining(text.replace("::", "."))
+    wanted = text.replace("::", ".")
+    defined = code.defining(wanted) or code.inherited(wanted)
     if len(defined) > 1:
         raise InvalidInput(
             f"{len(defined)} places define {text!r}",
@@ -212,8 +229,13 @@ def _part_of(code: _Code, path: str, name: str, source: str | None) -> tuple[str
         for one in _called(code.entries(doc), name)
     ]
     called = called or code.given(doc, name)
+    wanted = name.replace("::", ".")
+    is_loose = all(one.symbol and not _ends_so(one.symbol, wanted) for one in called)
+    if is_loose and doc["media"] == Media.CODE.value and _NAME.fullmatch(name):
+        is_elsewhere = bool(code.defining(wanted))  # as it is spelled
+        called = [] if is_elsewhere else called or code.inherited(wanted, doc)
     if len(called) == 1:
-        return called[0].at, doc["source_id"]
+        return called[0].at, called[0].doc["source_id"]
     if called:
         what = f"{len(called)} parts called"
         hint = f"give the one that is meant: {_listed(called, name, _LISTED)}"
@@ -266,8 +288,6 @@ def _elsewhere(code: _Code, name: str, beside: Sequence[str] = ()) -> str:
     owner, _, last = wanted.rpartition(".")
     if not owner:
         return ""
-    if inherited := code.inherited(wanted):
-        return f"it comes from {_listed(inherited, name, _FEW)}"
     if close := nearest_of(name, [one for one in beside if one.rpartition(".")[2] == last]):
         return f"did you mean {close!r}?"
     if defined := code.defining(last):
