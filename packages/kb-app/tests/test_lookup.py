@@ -175,6 +175,14 @@ def test_what_names_nothing_is_said_to(kb: KnowledgeBase, text: str) -> None:
     assert kb.explain_miss(text, QUERY)["verdict"] == "not_in_ledger"
 
 
+def test_a_file_of_another_folder_is_named_by_its_name(kb: KnowledgeBase) -> None:
+    name = PATH.rpartition("/")[2]
+    for place in (f"nowhere/{name}", f"nowhere/{name}:3-4", f"nowhere/{name}#L3"):
+        with pytest.raises(DocNotFound) as refused:
+            kb.fetch(place)
+        assert refused.value.hint == f"did you mean {PATH}?"
+
+
 def test_a_file_that_became_no_document_is_named_so_too(
     kb: KnowledgeBase, world: tuple[Path, Config, Parts]
 ) -> None:

@@ -74,7 +74,7 @@ _ESCAPE = re.compile(
 _NAMED_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _Lines: TypeAlias = tuple[int, int]
 """The first and the last, as somebody typed them."""
-_LISTED = 5
+_LISTED, _FEW = 5, 3
 _LONGEST_END = 200
 """A longer text is no end of a path that somebody typed."""
 
@@ -189,15 +189,27 @@ def origin_of(snapshot: IndexSnapshot, text: str) -> Origin:
 def no_document(
     snapshot: IndexSnapshot, text: str, said: str, *, hint: str, details: Mapping[str, object]
 ) -> DocNotFound:
-    """Return the error for what names no document: of a file that was seen, why; else *said*."""
+    """Return the error for what names no document: of a file that was seen, why; else *said*.
+
+    Then files that are called so in other folders are told.
+    """
     file = file_named(snapshot, text)
     if file is None or file["state"] == FileState.INDEXED:
+        if alike := _called_alike(snapshot, text):
+            hint = f"did you mean {', '.join(alike)}?"
         return DocNotFound(said, hint=hint, details=details)
     return DocNotFound(
         f"{file['path']!r} is no document: {told_of(file)}",
         hint="what is not indexed has no text here; 'kebab status' says the same of all files",
         details={**details, "state": file["state"], "reason": file.get("reason")},
     )
+
+
+def _called_alike(snapshot: IndexSnapshot, text: str) -> list[str]:
+    """Return the paths of a few documents whose names are that of a file in another folder."""
+    names = dict.fromkeys(path.rpartition("/")[2] for path, _ in _readings(text) if "/" in path)
+    docs = [doc for name in names if is_utf8(name) for doc in _ending_so(snapshot, name, None)]
+    return [doc["path"] for doc in docs[:_FEW]] if len(docs) <= _LISTED else []
 
 
 def file_named(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
