@@ -31,7 +31,9 @@ __all__ = ["part_named"]
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", re.IGNORECASE)
 """What a heading may be counted as."""
-_BRACKETS = re.compile(r"(?<=\S) +\([^()]*\)\Z")
+_BRACKETS = re.compile(r"(?<=\w) *\(.*\Z")
+_OWNER = re.compile(r"\A[\w$.]*\.(?=[\w$]+(?:\Z| ?\())|(?<=\w) ?\(.*\Z")
+"""What stands around the last part of a name that is a heading: *logger.child(bindings)*."""
 _NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
 _LISTED, _FEW = 6, 3
 _HEAD_LINES = 8
@@ -313,13 +315,13 @@ def _called(entries: Sequence[Entry], name: str) -> list[Entry]:
     """Return the entries of an outline that are called so.
 
     A symbol may be without those that it stands in, a heading is read as links to it are, too,
-    and may be without its number, or what it has in brackets at its end; what no other begins
-    with will do.
+    and may be without its number, what it has from a bracket on, or what is around the last part
+    of a name; what no other begins with will do.
     """
     wanted = _slug(name)
     called = [entry for entry in entries if name in {entry.symbol, _plain(entry.symbol)}]
     called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
-    for beside in (_NUMBER, _BRACKETS):
+    for beside in (_NUMBER, _BRACKETS, _OWNER):
         called = called or [
             entry for entry in entries if _slug(beside.sub("", entry.fields["name"])) == wanted
         ]
