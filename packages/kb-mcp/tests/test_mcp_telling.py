@@ -909,6 +909,28 @@ async def test_a_statement_of_several_lines_is_told_as_a_whole() -> None:
     assert not re.search("swim_on|rest|Stoat[1-9]", text)
 
 
+@pytest.mark.parametrize(
+    ("above", "below"),
+    [
+        ("    if river.is_high:\n", ""),
+        ("    if (\n        river.is_high\n    ):\n", ""),
+        ("    if (river.is_high) {\n", "    }\n"),
+        ("    if river.is_high:\n        wait()\n    else:\n", ""),
+    ],
+)
+async def test_a_line_that_tells_is_told_with_its_condition(above: str, below: str) -> None:
+    steps = "".join(f"    step({n})\n" for n in range(60))
+    code = f"def swim(of):\n{steps}{above}        otter.dives(deep)\n{below}{steps}"
+    kb = knowledge_base(document("a.py", code))
+
+    one = await told(kb, "search", {"query": "when otter dives deep"})
+    several = await told(kb, "search", {"queries": ["when otter dives deep", "river"]})
+
+    for text in (one, several.partition("# 2.")[0]):
+        assert "river.is_high" in text
+        assert text.count("step(") <= 1
+
+
 async def test_a_folder_is_named_once_unless_the_list_is_cut() -> None:
     paths = ["a/b.md", "a/c/d.md", "a/e.md", "a/f/g.md", "a/h.md"]
     kb = knowledge_base(*(document(path, "Otters.\n") for path in paths))

@@ -73,6 +73,10 @@ _MOST_ITEMS = 8
 _OPENS = re.compile(r"[\w\])]\s*[(\[]\s*$|[=:(\[,]\s*[(\[{]\s*$")
 _IMPORTS = re.compile(r"\b(?:import|require|export|__all__)\b")
 _CLOSING = (")", "]", "}")
+_CONDITION = re.compile(r"\s*(?:\} *)?(?:if|elif|elsif|else if|unless|when|case|while)\b")
+_GOES_ON = re.compile(r"\s*(?:[)\]}]\W*$|\}? *else\b(?! *if\b))")
+_OF_CONDITION = 0.7
+"""What a condition is worth of the best line under it."""
 _OF_STATEMENT = 0.5
 """What a line of a statement of several is worth of its best one."""
 _MOST_LINES = 10
@@ -212,7 +216,8 @@ class Telling:
         if not piece.is_code:
             return _in_tables(parts, worth)
         told = _in_lists(parts, _with_what_is_meant(parts, worth))
-        return _in_statements(piece.text.split("\n"), parts, told)
+        lines = piece.text.split("\n")
+        return _in_statements(lines, parts, _with_conditions(lines, parts, told))
 
     def _worthy(self, at: int, worth: Sequence[float]) -> Iterator[_Line]:
         piece, parts = self._pieces[at], self._parts[at]
@@ -293,6 +298,32 @@ def _in_lists(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
             best = max(own[first - is_led : at])
             own[first:at] = [max(one, _OF_ITEMS * best) for one in own[first:at]]
     return own
+
+
+def _with_conditions(
+    lines: Sequence[str], parts: Sequence[_Part], worth: Sequence[float]
+) -> list[float]:
+    """Return what lines of code are worth: a condition a part of what stands under it.
+
+    What is done says little without when.
+    """
+    own = list(worth)
+    numbers = {part.line: at for at, part in enumerate(parts)}
+    for at, part in enumerate(parts):
+        above = _line_around(lines, part.line)
+        if worth[at] and above in numbers and _CONDITION.match(lines[above]):
+            own[numbers[above]] = max(own[numbers[above]], _OF_CONDITION * worth[at])
+    return own
+
+
+def _line_around(lines: Sequence[str], line: int) -> int:
+    """Return the line that one is set in below, -1 for none; of an *else* that of its *if*."""
+    margin = indent_of(lines[line])
+    for above in range(line - 1, -1, -1):
+        text = lines[above]
+        if text.strip() and indent_of(text) < margin and not _GOES_ON.match(text):
+            return above
+    return -1
 
 
 def _in_statements(
