@@ -16,7 +16,7 @@ from kb_app._outlines import Entry, comes_from_elsewhere, end_of, entries_of, jo
 from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import document_named
+from kb_app._search.lookup import document_named, find
 from kb_app._search.roles import declares, is_late
 from kb_core.errors import DocNotFound, InvalidInput, KbError
 from kb_core.media import Media
@@ -35,6 +35,9 @@ _BRACKETS = re.compile(r"(?<=\w) *\(.*\Z")
 _OWNER = re.compile(r"\A[\w$.]*\.(?=[\w$]+(?:\Z| ?\())|(?<=\w) ?\(.*\Z")
 """What stands around the last part of a name that is a heading: *logger.child(bindings)*."""
 _NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
+_AT_NAME = re.compile(rf"([^#]+\.\w+)::?({_NAME.pattern})")
+"""A name behind a path as test runners and others write it: ``a.py::TestA::test_b``."""
+_KEYWORDS = re.compile(r"\A(?:(?:async|class|def|fn|func|function|struct) )+(?=[\w$.:]+\Z)")
 _LISTED, _FEW = 6, 3
 _HEAD_LINES = 8
 _HEAD_ENDS = re.compile(r"(?m)[:{]\s*$")
@@ -194,13 +197,17 @@ def part_named(
 ) -> tuple[str, str] | None:
     """Return the place, and the source, of ``path#name`` and of a name that is defined once.
 
+    ``path::name`` is the first of these, too.
+
     ``None`` for what is neither. Raises ``InvalidInput`` where several things are called so, or
     nothing is, and ``DocNotFound`` for no such path; the hint has the places that may be meant.
     """
     code = _Code(snapshot, source, fresh)
     path, _, name = text.rpartition("#")
+    if not path and (found := _AT_NAME.fullmatch(text)) and _is_there(code, found[1], source):
+        path, name = found[1], found[2]
     if path and name:
-        return _part_of(code, path, name, source)
+        return _part_of(code, path, _KEYWORDS.sub("", name), source)
     if not _NAME.fullmatch(text):
         return None
     wanted = text.replace("::", ".")
@@ -218,6 +225,13 @@ def part_named(
             details={"field": "path", "value": text, "path": text},
         )
     return (defined[0].at, defined[0].doc["source_id"]) if defined else None
+
+
+def _is_there(code: _Code, path: str, source: str | None) -> bool:
+    try:
+        return find(code.snapshot, path, source, field="path") is not None
+    except InvalidInput:  # for there are several
+        return True
 
 
 def _part_of(code: _Code, path: str, name: str, source: str | None) -> tuple[str, str]:
