@@ -183,6 +183,16 @@ def test_a_file_of_another_folder_is_named_by_its_name(kb: KnowledgeBase) -> Non
         assert refused.value.hint == f"did you mean {PATH}?"
 
 
+@pytest.mark.parametrize("text", ["deep", "deep/", "./deep/My Notes", "My Notes/"])
+def test_a_folder_is_no_document_and_says_how_many_it_has(kb: KnowledgeBase, text: str) -> None:
+    with pytest.raises(DocNotFound) as refused:
+        kb.fetch(text)
+
+    glob = {"deep": "deep", "deep/": "deep", "My Notes/": "**/My Notes"}.get(text, "deep/My Notes")
+    hint = f"1 document in '{glob}/**': 'kebab list docs' shows them by this path glob"
+    assert refused.value.hint == hint
+
+
 def test_a_file_that_became_no_document_is_named_so_too(
     kb: KnowledgeBase, world: tuple[Path, Config, Parts]
 ) -> None:

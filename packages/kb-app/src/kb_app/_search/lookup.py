@@ -191,11 +191,13 @@ def no_document(
 ) -> DocNotFound:
     """Return the error for what names no document: of a file that was seen, why; else *said*.
 
-    Then files that are called so in other folders are told.
+    Then the documents of a folder are told, or files that are called so in other folders.
     """
     file = file_named(snapshot, text)
     if file is None or file["state"] == FileState.INDEXED:
-        if alike := _called_alike(snapshot, text):
+        if inside := _inside(snapshot, text):
+            hint = f"{inside}: 'kebab list docs' shows them by this path glob"
+        elif alike := _called_alike(snapshot, text):
             hint = f"did you mean {', '.join(alike)}?"
         return DocNotFound(said, hint=hint, details=details)
     return DocNotFound(
@@ -203,6 +205,18 @@ def no_document(
         hint="what is not indexed has no text here; 'kebab status' says the same of all files",
         details={**details, "state": file["state"], "reason": file.get("reason")},
     )
+
+
+def _inside(snapshot: IndexSnapshot, text: str) -> str:
+    """Return how many documents are in the folder that *text* names, with the glob of them."""
+    name = nfc(text).removeprefix("./").rstrip("/")
+    if not name.strip("./ ") or len(name) > _LONGEST_END or not is_utf8(name):
+        return ""
+    glob = f"{literal_glob(name)}/**"
+    for each in (glob, f"**/{glob.lstrip('/')}"):
+        if inside := snapshot.count_docs(Glob(each)):
+            return f"{count(inside, 'document')} in {each!r}"
+    return ""
 
 
 def _called_alike(snapshot: IndexSnapshot, text: str) -> list[str]:
@@ -387,7 +401,7 @@ def places_of(
 
 def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
     name = nfc(path).removeprefix("./").lstrip("/")
-    if not name.strip() or len(name) > _LONGEST_END:
+    if not name.strip() or len(name) > _LONGEST_END or name.endswith("/"):
         return []
     return list(snapshot.docs(all_of([Glob(f"**/{literal_glob(name)}"), _within(source)])))
 
