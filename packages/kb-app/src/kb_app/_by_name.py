@@ -1,9 +1,9 @@
 """Parts of documents by their names: what ``path#name`` and a name alone mean, or why nothing.
 
 ``path#name`` is what has that name in the file, a symbol or a heading with all that is inside it,
-and a name alone what code defines by it, if that is one thing. Who asks for what is not there has
-read that name somewhere: the error says where code defines it, be it in the file it was taken
-from, in a class that this one inherits from, or by a name that is spelled otherwise.
+and a name alone what code defines by it, if that is one thing. A member that a class inherits is
+that of the class which defines it. Who asks for what is not there has read that name somewhere:
+the error says where code defines it, be it in another file or by a name that is spelled otherwise.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", re.IGNORECASE)
 """What a heading may be counted as."""
 _BRACKETS = re.compile(r"(?<=\w) *\(.*\Z")
+"""What follows what a heading calls: a type, or arguments and what comes of them."""
 _OWNER = re.compile(r"\A[\w$.]*\.(?=[\w$]+(?:\Z| ?\())|(?<=\w) ?\(.*\Z")
 """What stands around the last part of a name that is a heading: *logger.child(bindings)*."""
 _NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
@@ -40,11 +41,13 @@ _AT_NAME = re.compile(rf"([^#]+\.\w+)::?({_NAME.pattern})")
 _KEYWORDS = re.compile(r"\A(?:(?:async|class|def|fn|func|function|struct) )+(?=[\w$.:]+\Z)")
 _LISTED, _FEW = 6, 3
 _HEAD_LINES = 8
+"""Lines from the first one of a class in which its head ends, decorators included."""
 _HEAD_ENDS = re.compile(r"(?m)[:{]\s*$")
 _NO_CLASS = frozenset({"extends", "implements", "public", "object", "metaclass"})
 """Words behind the name of a class that are none it inherits from."""
 _FUNCTION = re.compile(r"\b(?:def|func(?:tion)?|fn|sub)\b")
 _MOST_CLASSES = 20
+"""Names in heads of classes that are followed."""
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*:\s*\S")
 _MEMBER = re.compile(r"\s+(?:[\w<>\[\],.?]+\s+){0,4}([\w$]+)\s*\??\s*(?::|=(?![=>]))")
