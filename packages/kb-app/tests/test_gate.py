@@ -198,6 +198,20 @@ def test_of_a_list_of_labels_the_line_answers_whose_label_is_asked_for(
     assert [each.text for each in extracts(found)] == quoted
 
 
+def test_a_label_answers_that_is_asked_for_below_the_name_of_what_has_it() -> None:
+    words = (KnownWord(("sale",), 3.0), KnownWord(("default",), 1.0))
+    known = KnownWords(share=1.0, full_match=1.0, words=words)
+    text = "Told of a sale when it comes.\n\nDefault: `100`\n\nMore of sale and sale.\n"
+    named = cast("StoredChunk", {**chunk(text), "heading_path": ["sale (Number)"]})
+    quoted = []
+    for each in (named, chunk(text)):
+        found = evidence_of("the default of sale", [each], [1.0], known, Near(0.85))
+        assert found is not None
+        quoted.append(ranked(found)[0].piece.text)
+
+    assert quoted == ["Default: `100`", "Told of a sale when it comes."]
+
+
 @pytest.mark.parametrize(
     ("dates", "nearness", "quoted"),
     [

@@ -335,7 +335,7 @@ def _passage(
         )
     ]
     pieces = _of_the_note(_of_things(pieces, holding), cut.chunk, holding)
-    pieces = _by_label(pieces, cut.chunk["lang"], holding)
+    pieces = _by_label(pieces, cut, holding)
     held = cut.around.union(*(piece.held for piece in pieces))
     over = readings[0] if titled else _NO_READING
     return Passage(cut.chunk, score, tuple(pieces), holding.share(held), over, held)
@@ -375,17 +375,24 @@ def _of_the_note(pieces: list[Piece], chunk: StoredChunk, holding: _Holding) -> 
     return [told(piece) if piece.unit.kind == "value" else piece for piece in pieces]
 
 
-def _by_label(pieces: list[Piece], lang: str | None, holding: _Holding) -> list[Piece]:
+def _by_label(pieces: list[Piece], cut: _Cut, holding: _Holding) -> list[Piece]:
     """Return pieces; lines of a list know whether another has more of the question in its label.
 
-    And comes as near: a label may have a word of the question by chance.
+    And comes as near: a label may have a word of the question by chance. What has all that the
+    headings over it lack in its label, as *Default: 100* below the name of an option, is what is
+    first said of them.
     """
+    lang = cut.chunk["lang"]
 
     def label_of(piece: Piece) -> frozenset[int] | None:
         label = _LABEL.match(piece.text) if piece.unit.kind in {"item", "sentence"} else None
         return holding.words_in(label[1], lang) & holding.telling if label else None
 
     labels = [label_of(piece) for piece in pieces]
+    pieces = [
+        replace(piece, opens=1.0) if label and holding.telling <= label | cut.around else piece
+        for label, piece in zip(labels, pieces, strict=True)
+    ]
     told = [(label, each) for label, each in zip(labels, pieces, strict=True) if label is not None]
     if len(told) < _LEAST_LINES:
         return pieces
