@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -125,6 +127,25 @@ def test_merges_that_forget_deleted_passages_change_no_score(tmp_path: Path) -> 
     assert _scores(aged) == [
         pytest.approx(scores, rel=_RELATIVE, abs=_ABSOLUTE) for scores in wanted
     ]
+
+
+def test_words_are_counted_by_searches_only_where_passages_were_deleted(tmp_path: Path) -> None:
+    """Each publication deletes a control record, which holds no word."""
+    corpus = Corpus()
+    with closing(Writer(tmp_path)) as writer:
+        for name in "abc":
+            writer.publish(corpus.publication(corpus.document(f"{name}.md", f"alpha {name}")))
+    grown = Reader(tmp_path).snapshot().statistics
+    grown._searcher = cast("Any", SimpleNamespace(doc_freq=grown._searcher.doc_freq))
+
+    assert grown._segments.has_deleted
+    assert grown.frequency("stem", "alpha") == 3
+
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(corpus.publication(removed=["b.md"]))
+    aged = Reader(tmp_path).snapshot().statistics
+
+    assert aged.frequency("stem", "alpha") == 2
 
 
 def test_an_index_that_is_mostly_dead_is_known_for_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kb_search.analysis import Term, query_terms
-from kb_search.weighing import WEIGHTS, weigh
+from kb_search.weighing import WEIGHTS, is_held, weigh
 
 HELD = {
     ("stem", "error"): 40,
@@ -41,3 +41,16 @@ def test_both_spellings_of_a_word_are_asked_for() -> None:
     asked = weigh(query_terms("colour", ("en",)), Counted(), WEIGHTS).terms
 
     assert {(term.field, term.text) for term in asked} == {("stem", "colour"), ("stem", "color")}
+
+
+def test_no_more_is_asked_of_a_word_than_whether_anything_holds_it() -> None:
+    class Asked(Counted):
+        def frequency(self, field: str, term: str, /) -> int:
+            asked.append((field, term))
+            return super().frequency(field, term)
+
+    asked: list[tuple[str, str]] = []
+
+    assert is_held(Asked(), Term("word", "error", ("error",)))
+    assert asked == [("stem", "error")]
+    assert not is_held(Asked(), Term("word", "zebra", ("zebra",)))

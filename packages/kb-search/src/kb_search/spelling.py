@@ -25,7 +25,7 @@ from itertools import islice
 from kb_core.search import LexicalQuery
 from kb_core.values import lazy_pattern
 from kb_search.analysis import Term, fold, query_terms
-from kb_search.weighing import Frequencies, frequency_of, is_plain
+from kb_search.weighing import Frequencies, is_held, is_plain
 
 __all__ = ["look_alikes", "neighbours", "read_as", "respelled"]
 
@@ -97,7 +97,7 @@ def _crossing(
     for word in islice(crossing_words(text), _MOST_CROSSING):
         (term, *_) = query_terms(word, langs)
         pairs = statistics.held((f, form) for f in ("stem", "head") for form in term.forms)
-        if pairs or frequency_of(statistics, term):
+        if pairs or is_held(statistics, term):
             continue
         likely = spellings(word)
         held = _held(likely, statistics) or _held(
@@ -121,7 +121,7 @@ def _held(words: Iterable[str], statistics: Frequencies) -> str | None:
 def _mistyped(text: str, statistics: Frequencies, langs: Sequence[str]) -> list[tuple[Term, Term]]:
     terms = query_terms(text, langs)
     words = [term for term in terms if term.kind in {"word", "identifier", "part"}]
-    unknown = [term for term in words if not frequency_of(statistics, term)]
+    unknown = [term for term in words if not is_held(statistics, term)]
     seen = [(term, _look_alike(term, statistics, langs)) for term in unknown]
     alike = [(term, other) for term, other in seen if other is not None]
     unknown = [term for term, other in seen if other is None]
@@ -140,7 +140,7 @@ def _mistyped(text: str, statistics: Frequencies, langs: Sequence[str]) -> list[
 def _look_alike(term: Term, statistics: Frequencies, langs: Sequence[str]) -> Term | None:
     for word in look_alikes(term.exact):
         (spelled, *_) = query_terms(word, langs)
-        if frequency_of(statistics, spelled):
+        if is_held(statistics, spelled):
             return term._replace(exact=word, stems=spelled.stems)
     return None
 

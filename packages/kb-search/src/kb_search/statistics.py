@@ -6,8 +6,8 @@ passage would rank by what used to stand in its index. Two remedies, of which ea
 
 * **Frequencies.** A weight is a factor, so the engine's inverse document frequency is
   replaced by that of the live passages: ``TermStatistics`` gives the quotient of both. A
-  word is counted among live passages only where the index holds deleted records, and once
-  per published state.
+  word is counted among live passages only where the index holds deleted ones, and once per
+  published state. Control records, of which each publication deletes one, hold no word.
 * **Lengths.** The mean length stands inside BM25's denominator, where no factor reaches it.
   So it is *made* right: the writer adds filler records, which nothing finds, until the mean
   of all records, deleted ones included, is the **pivot** of each field: the mean over the
@@ -26,6 +26,7 @@ import json
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import tantivy
@@ -177,7 +178,14 @@ class TermStatistics:
         self._schema = schema
         self._searcher = searcher
         self._segments = segments
+        self._passages = passages
         self._live: dict[tuple[str, str], int] = {}
+
+    @cached_property
+    def _has_deleted(self) -> bool:
+        """Whether the engine counts passages that are deleted, which is dear to count without."""
+        counted = self._searcher.doc_freq
+        return self._segments.has_deleted and counted("kind", "chunk") != self._passages
 
     @property
     def documents(self) -> int:
@@ -198,7 +206,7 @@ class TermStatistics:
 
     def _counted(self, field: str, term: str) -> int:
         counted = self._searcher.doc_freq(field, term)
-        if not counted or not self._segments.has_deleted:
+        if not counted or not self._has_deleted:
             return counted
         query = Query.term_query(self._schema, field, term, "basic")
         found: Any = self._searcher.search(query, 1, count=True)
@@ -219,7 +227,7 @@ class TermStatistics:
         if not all(live):
             return 0.0
         counted, records = live, self._segments.records
-        if self._segments.has_deleted or self._sampling is not None:
+        if self._has_deleted or self._sampling is not None:
             counted = [self._searcher.doc_freq(field, term) for term in terms]
         if len(live) == 1:
             return idf(self.total, live[0]) / idf(records, counted[0])

@@ -37,6 +37,7 @@ __all__ = [
     "frequency_of",
     "idf",
     "inform",
+    "is_held",
     "is_plain",
     "known_words",
     "name_parts",
@@ -405,6 +406,19 @@ def frequency_of(statistics: Frequencies, term: Term) -> int:
         return min(filter(None, pairs), default=0)
     stems = (_most(statistics, ("stem", "head", "symbol"), stem) for stem in term.stems)
     return max(_most(statistics, _WORD_FIELDS, term.exact), *stems, 0)
+
+
+def is_held(statistics: Frequencies, term: Term) -> bool:
+    """Say whether any passage holds a word: whether ``frequency_of`` it is more than 0.
+
+    Stems first, which most words are held as, and which whatever weighs them asks for, too.
+    """
+    if term.kind == "cjk":
+        places = [(field, gram) for gram in term.forms for field in ("stem", "head")]
+    else:
+        places = [(field, stem) for field in ("stem", "head", "symbol") for stem in term.stems]
+        places += [(field, term.exact) for field in _WORD_FIELDS]
+    return any(statistics.frequency(*place) for place in places)
 
 
 def _most(statistics: Frequencies, fields: Sequence[str], text: str) -> int:
