@@ -168,6 +168,43 @@ def test_few_vectors_are_looked_through_without_numpy_a_few_times(
     assert found == found[:1] * 5
 
 
+def test_a_million_vectors_are_looked_through_without_numpy_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = replace(filled(tmp_path, unit(1, 24)), rows=1_000_000)
+    monkeypatch.delitem(sys.modules, "numpy")
+    vectors = VectorSet(dict.fromkeys(("i8", "scale", "keys", "dead"), b""), files)
+
+    first = vectors.view
+    assert isinstance(first, SmallView)
+    first.looked_at += 2 * files.rows
+    monkeypatch.setattr("kb_search.vectors.VectorView.__init__", lambda *_: None)
+    assert isinstance(vectors.view, VectorView)
+
+
+def test_a_key_is_found_where_it_stands_and_not_across_two(tmp_path: Path) -> None:
+    made = zip((256, 512, 3, 1, 5), records(unit(5, 25)), strict=True)
+    vectors = [replace(each, chunk_key=key) for key, each in made]
+    files = append(tmp_path, start(tmp_path, MODEL, {}, DIMENSIONS), vectors, [])
+    files = append(tmp_path, files, [], [3])
+    small = SmallView(map_files(tmp_path, files), files)
+
+    assert [small.rows_of([key]) for key in (256, 1, 2, 3)] == [[0], [3], [], []]
+    assert small.rows_of([5, 1, 512]) == [1, 3, 4]
+
+
+def test_a_scan_takes_nothing_away_that_it_does_not_own(tmp_path: Path) -> None:
+    """The library that multiplies gives a ``None`` away where it is told to write into a buffer."""
+    files, query = filled(tmp_path, unit(300, 26)), unit(1, 27)[0].tobytes()
+    small = SmallView(map_files(tmp_path, files), files)
+    before = sys.getrefcount(None)
+
+    for _ in range(100):
+        small.nearest(query, 5)
+
+    assert sys.getrefcount(None) > before - 50
+
+
 @pytest.mark.parametrize("view", [VectorView, SmallView])
 def test_what_is_no_vector_of_these_is_refused(
     tmp_path: Path, view: type[VectorView | SmallView]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from operator import mul
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kb_core.quantization import LARGEST
 
-__all__ = ["FINER", "Digits", "Matrix", "digits_of", "dots", "mean", "products"]
+__all__ = ["FINER", "Digits", "Matrix", "digits_of", "dots", "mean", "products", "scaled"]
 
 FINER = tuple(float(2 * LARGEST) ** digit for digit in range(3))
 """By how much the ones of each digit are finer than those of the first: of three digits, of seven
@@ -84,6 +85,21 @@ def dots(matrix: Bytes, others: bytes, width: int) -> memoryview[float]:
     if not width or len(matrix) % width or len(others) % width:
         raise ValueError(f"rows are not of {width} components")
     return _products(matrix, others, width, "b")
+
+
+def scaled(
+    numbers: memoryview[float], scale: memoryview[float] | array[float]
+) -> memoryview[float]:
+    """Return each of *numbers* times that of *scale* in its place, as float32."""
+    try:
+        import simsimd
+    except ImportError:  # as in ``_products``
+        return memoryview(array("f", map(mul, numbers, scale)))
+    fma: Any = simsimd.fma
+    if not len(numbers):
+        return numbers
+    # Not into a buffer of ours: it then returns a ``None`` that it does not own.
+    return memoryview(fma(numbers, scale, numbers, alpha=1.0, beta=0.0)).cast("B").cast("f")
 
 
 def _products(

@@ -1,24 +1,24 @@
-"""How vectors are searched, and few of them without numpy: for the first questions of a process.
+"""How vectors are searched, and without numpy: for the first questions of a process.
 
-Importing numpy takes longer than to look through three hundred thousand vectors without it. The
-answer is the same as that of ``kb_search.vectors``, to the last digit: every row is scanned, and
-the best few hundred are scored again.
+Importing numpy takes longer than to look through two million vectors without it. The answer is
+the same as that of ``kb_search.vectors``, to the last digit: every row is scanned, and the best
+few hundred are scored again.
 """
 
 from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence, Sized
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from heapq import nlargest
-from itertools import compress, count
+from itertools import compress
 from math import inf
-from operator import mul
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kb_core.search import Scored
 from kb_search.fusion import from_negated
-from kb_search.products import Digits, digits_of, dots, mean, products
+from kb_search.products import Digits, digits_of, dots, mean, products, scaled
 
 if TYPE_CHECKING:
     from kb_core.control import VectorFiles
@@ -38,6 +38,11 @@ LARGEST_COSINE = 1.05
 _RESCORE_FACTOR = 2
 _RESCORE_MIN = 256
 _ROUNDED = 1e7
+_FEW_KEYS = 32
+"""So many are found sooner one by one, in the bytes of all."""
+_GROUPS_WANTED, _MOST_GROUPED = 4, 256
+"""Groups of rows of which the largest is looked for first, as in ``kb_search.vectors``; it is no
+dearer to look for that of many rows than of few."""
 
 
 class ExactScan(ABC, Generic[Asked, Scores, Rows]):
@@ -117,7 +122,18 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         """Return the nearest *limit* of the rows *picked*, exactly, best first, ties by key."""
 
 
-class SmallView(ExactScan[Digits, list[float], list[int]]):
+_KEY_BYTES = 8
+
+
+def _place(listed: bytes, key: bytes, start: int, end: int) -> int:
+    """Return where *key* stands as one of those *listed*, between *start* and *end*, or -1."""
+    at = listed.find(key, start, end)
+    while at % _KEY_BYTES and at >= 0:  # the end of one and the beginning of the next
+        at = listed.find(key, at + 1, end)
+    return at
+
+
+class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
     """A ``VectorView`` without numpy; for little-endian machines."""
 
     def __init__(self, maps: Maps, files: VectorFiles) -> None:
@@ -136,8 +152,23 @@ class SmallView(ExactScan[Digits, list[float], list[int]]):
 
     def rows_of(self, keys: Iterable[int]) -> list[int]:
         wanted = set(keys)
+        if len(wanted) <= _FEW_KEYS:
+            return sorted(self._found(wanted))
         rows = compress(range(self._rows), map(wanted.__contains__, self.keys))
         return [row for row in rows if row not in self._dead]
+
+    def _found(self, wanted: Iterable[int]) -> Iterator[int]:
+        """Yield the live rows of *wanted*: those of one document mostly follow each other."""
+        listed, last = self.keys.tobytes(), 0
+        for key in sorted(wanted):
+            for start, end in ((last, len(listed)), (0, last)):
+                at = _place(listed, struct.pack("<q", key), start, end)
+                while at >= 0 and at // _KEY_BYTES in self._dead:
+                    at = _place(listed, struct.pack("<q", key), at + _KEY_BYTES, end)
+                if at >= 0:
+                    last = at
+                    yield at // _KEY_BYTES
+                    break
 
     def known(self, keys: Sequence[int]) -> set[int]:
         """Return those keys that have a live row."""
@@ -162,7 +193,10 @@ class SmallView(ExactScan[Digits, list[float], list[int]]):
 
     def spread(self, count: int) -> list[int]:
         """Return the keys of at most *count* live rows, spread over all."""
-        keys = sorted(key for row, key in enumerate(self.keys) if row not in self._dead)
+        keys: Iterable[int] = self.keys
+        if self._dead:
+            keys = [key for row, key in enumerate(keys) if row not in self._dead]
+        keys = sorted(keys)
         return keys[:: max(1, -(-len(keys) // count))]
 
     def mean(self, keys: Sequence[int]) -> list[float]:
@@ -178,16 +212,18 @@ class SmallView(ExactScan[Digits, list[float], list[int]]):
 
     def _rough(
         self, asked: Digits, rows: list[int] | None, farther: bytes | None, above: float
-    ) -> list[float]:
+    ) -> memoryview[float]:
         step, first = asked.places[0], asked.numbers[: self._width]
         matrix = self._i8 if rows is None else self._gathered(rows)
-        scale = self._scale if rows is None else [self._scale[row] for row in rows]
-        scores = list(map(mul, dots(matrix, first, self._width), scale))
+        scale = self._scale if rows is None else array("f", [self._scale[row] for row in rows])
+        scores = scaled(dots(matrix, first, self._width), scale)
         if farther is not None:
             marks = farther if rows is None else bytes(farther[row] for row in rows)
-            for at in compress(range(len(scores)), marks):
+            at = marks.find(1)
+            while at >= 0:
                 score = scores[at] * step + above
                 scores[at] = (score - FARTHER * (1 - score) - above) / step
+                at = marks.find(1, at + 1)
         if rows is None:
             for row in self._dead:
                 scores[row] = -inf
@@ -208,11 +244,19 @@ class SmallView(ExactScan[Digits, list[float], list[int]]):
                 best.append((-round(score * _ROUNDED) / _ROUNDED, self.keys[row]))
         return from_negated(sorted(best)[:limit])
 
-    def _largest(self, rough: list[float], wanted: int, rows: list[int] | None) -> list[int]:
+    def _largest(self, rough: memoryview[float], wanted: int, rows: list[int] | None) -> list[int]:
         if wanted >= len(rough):
             return list(range(len(rough))) if rows is None else rows
-        least = nlargest(wanted, rough)[-1]  # with those that are as large as the last of them
-        return [row for row, score in zip(rows or count(), rough, strict=False) if score >= least]
+        size = min(_MOST_GROUPED, max(1, len(rough) // (_GROUPS_WANTED * wanted)))
+        groups = range(0, len(rough), size)
+        tops = [max(rough[at : at + size]) for at in groups]
+        bound = nlargest(wanted, tops)[-1] if wanted <= len(tops) else -inf
+        high = (at for at, top in zip(groups, tops, strict=True) if top >= bound)
+        near = [(score, at + n) for at in high for n, score in enumerate(rough[at : at + size])]
+        # With those that are as large as the last of them.
+        least = nlargest(wanted, [score for score, _ in near])[-1]
+        found = [at for score, at in near if score >= least]
+        return found if rows is None else [rows[at] for at in found]
 
     def _gathered(self, rows: list[int]) -> bytes:
         return b"".join(map(self._numbers, rows))
