@@ -19,6 +19,7 @@ from kb_core.testing.fakes import HashEmbedder
 from kb_search import signposts
 from kb_search.reader import Reader
 from kb_search.signposts import is_signpost
+from kb_search.small_view import SmallView
 from kb_search.snapshot import Snapshot
 from kb_search.vector_files import map_files, start
 from kb_search.vectors import VectorView, append
@@ -185,6 +186,21 @@ def test_a_list_is_a_fifth_farther_away_with_a_filter_or_without(tmp_path: Path)
     assert [row.score for row in narrowed] == [whole[chunk["chunk_key"]]]
 
 
+def test_no_row_is_looked_up_of_what_is_farther_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among a million vectors that takes as long as looking through them."""
+    snapshot, embedder = snapshot_of(tmp_path, LINKS, "something else"), HashEmbedder(32)
+    looked_up: list[object] = []
+    for view in (SmallView, VectorView):
+        monkeypatch.setattr(view, "rows_of", lambda *asked: looked_up.append(asked))
+
+    found = snapshot.vector(embedder.embed_query("replace"), embedder.model.key, None, 10)
+
+    assert len(found) == 2
+    assert looked_up == []
+
+
 @given(seed=st.integers(0, 1000), rows=st.sampled_from([40, 700]), limit=st.integers(1, 30))
 def test_a_scan_with_rows_that_are_farther_is_exact(
     tmp_path_factory: pytest.TempPathFactory, seed: int, rows: int, limit: int
@@ -201,7 +217,7 @@ def test_a_scan_with_rows_that_are_farther_is_exact(
     exact[marked] -= 0.2 * (1 - exact[marked])
     expected = sorted(range(rows), key=lambda key: (-exact[key], key))
 
-    farther = view.marks(marked)
+    farther = frozenset(marked)
     asked = vectors[0].tobytes()
     found = [row.chunk_key for row in view.nearest(asked, limit, farther=farther)]
     even = view.deepening(asked, limit, lambda keys: {k for k in keys if not k % 2}, 8, farther)

@@ -1,6 +1,6 @@
 """How vectors are searched, and without numpy: for the first questions of a process.
 
-Importing numpy takes longer than to look through two million vectors without it. The answer is
+Importing numpy takes longer than to look through a million vectors without it. The answer is
 the same as that of ``kb_search.vectors``, to the last digit: every row is scanned, and the best
 few hundred are scored again.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from heapq import nlargest
 from itertools import compress
 from math import inf
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FARTHER", "LARGEST_COSINE", "ExactScan", "SmallView"]
 
 Asked = TypeVar("Asked")
-Scores = TypeVar("Scores")
+Scores = TypeVar("Scores", bound=Sized)
 Rows = TypeVar("Rows", bound=Sized)
 
 FARTHER = 0.2
@@ -37,9 +37,13 @@ LARGEST_COSINE = 1.05
 """Rounding adds a thousandth; what is above is no vector of ours."""
 _RESCORE_FACTOR = 2
 _RESCORE_MIN = 256
+_SPARED = 4
+"""Where some are farther, of so many rows one more is looked at: fewer of the best ones are."""
 _ROUNDED = 1e7
-_FEW_KEYS = 32
-"""So many are found sooner one by one, in the bytes of all."""
+_NONE: frozenset[int] = frozenset()
+_KEY = struct.Struct("<q")
+_MOST_TURNS = 16
+"""So often keys may be looked for from the first row again; then one look at each is cheaper."""
 _GROUPS_WANTED, _MOST_GROUPED = 4, 256
 """Groups of rows of which the largest is looked for first, as in ``kb_search.vectors``; it is no
 dearer to look for that of many rows than of few."""
@@ -59,21 +63,19 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         query: bytes,
         limit: int,
         among: Sequence[int] | None = None,
-        farther: bytes | None = None,
+        farther: frozenset[int] = _NONE,
         *,
         above: float = 0.0,
     ) -> list[Scored]:
         """Return the nearest *limit* chunks, best first, ties by key; *among* are chunk keys.
 
-        Rows that are *farther* count as such; *above* is added to each cosine.
+        Chunks that are *farther*, keys, count as such; *above* is added to each cosine.
         """
         rows = None if among is None else self.rows_of(among)
         if limit < 1 or not (self._rows if rows is None else len(rows)):
             return []
         asked = self._asked(query)
-        rough = self._rough(asked, rows, farther, above)
-        picked = self._largest(rough, max(_RESCORE_FACTOR * limit, _RESCORE_MIN), rows)
-        return self._rescored(asked, picked, limit, farther, above)
+        return self._best(asked, self._rough(asked, rows), limit, rows, farther, above)
 
     def deepening(
         self,
@@ -81,7 +83,7 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         limit: int,
         passes: Callable[[Sequence[int]], set[int]],
         depth: int,
-        farther: bytes | None = None,
+        farther: frozenset[int] = _NONE,
         *,
         above: float = 0.0,
     ) -> list[Scored]:
@@ -91,46 +93,58 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         than listing every row that passes. The result is the same.
         """
         asked = self._asked(query)
-        rough = self._rough(asked, None, farther, above)
+        rough = self._rough(asked, None)
         while True:
-            picked = self._largest(rough, max(_RESCORE_FACTOR * depth, _RESCORE_MIN), None)
-            best = self._rescored(asked, picked, depth, farther, above)
+            best = self._best(asked, rough, depth, None, farther, above)
             good = passes([scored.chunk_key for scored in best])
             kept = [scored for scored in best if scored.chunk_key in good]
             if len(kept) >= limit or depth >= self._rows:
                 return kept[:limit]
             depth *= 4
 
+    def _best(
+        self,
+        asked: Asked,
+        rough: Scores,
+        limit: int,
+        rows: Rows | None,
+        farther: frozenset[int],
+        above: float,
+    ) -> list[Scored]:
+        """Return the nearest *limit* of *rows*, or of all, whose scores are *rough*.
+
+        What is farther only falls: among so many, of which enough do not, are the best of all.
+        """
+        wanted = max(_RESCORE_FACTOR * limit, _RESCORE_MIN)
+        most = wanted + (wanted // _SPARED if farther else 0)
+        while True:
+            picked = self._largest(rough, most, rows)
+            fall = len(farther.intersection(self._keys_at(picked))) if farther else 0
+            if len(picked) - fall >= wanted or most >= len(rough):
+                return self._rescored(asked, picked, limit, farther, above)
+            most *= 2
+
     @abstractmethod
     def _asked(self, query: bytes) -> Asked:
         """Return the question as what rows are multiplied with."""
 
     @abstractmethod
-    def _rough(
-        self, asked: Asked, rows: Rows | None, farther: bytes | None, above: float
-    ) -> Scores:
-        """Return what orders *rows*, or all, nearly as their scores do."""
+    def _rough(self, asked: Asked, rows: Rows | None) -> Scores:
+        """Return what orders *rows*, or all, nearly as their cosines do."""
 
     @abstractmethod
     def _largest(self, rough: Scores, wanted: int, rows: Rows | None) -> Rows:
         """Return, in no order, at least the *wanted* of *rows*, or of all, that score most."""
 
     @abstractmethod
+    def _keys_at(self, rows: Rows) -> list[int]:
+        """Return the keys of *rows*."""
+
+    @abstractmethod
     def _rescored(
-        self, asked: Asked, picked: Rows, limit: int, farther: bytes | None, above: float
+        self, asked: Asked, picked: Rows, limit: int, farther: frozenset[int], above: float
     ) -> list[Scored]:
         """Return the nearest *limit* of the rows *picked*, exactly, best first, ties by key."""
-
-
-_KEY_BYTES = 8
-
-
-def _place(listed: bytes, key: bytes, start: int, end: int) -> int:
-    """Return where *key* stands as one of those *listed*, between *start* and *end*, or -1."""
-    at = listed.find(key, start, end)
-    while at % _KEY_BYTES and at >= 0:  # the end of one and the beginning of the next
-        at = listed.find(key, at + 1, end)
-    return at
 
 
 class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
@@ -152,35 +166,39 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
 
     def rows_of(self, keys: Iterable[int]) -> list[int]:
         wanted = set(keys)
-        if len(wanted) <= _FEW_KEYS:
-            return sorted(self._found(wanted))
+        found = self._followed(sorted(wanted))
+        if found is not None:
+            return sorted(found)
         rows = compress(range(self._rows), map(wanted.__contains__, self.keys))
         return [row for row in rows if row not in self._dead]
 
-    def _found(self, wanted: Iterable[int]) -> Iterator[int]:
-        """Yield the live rows of *wanted*: those of one document mostly follow each other."""
-        listed, last = self.keys.tobytes(), 0
-        for key in sorted(wanted):
-            for start, end in ((last, len(listed)), (0, last)):
-                at = _place(listed, struct.pack("<q", key), start, end)
-                while at >= 0 and at // _KEY_BYTES in self._dead:
-                    at = _place(listed, struct.pack("<q", key), at + _KEY_BYTES, end)
-                if at >= 0:
-                    last = at
-                    yield at // _KEY_BYTES
-                    break
+    def _followed(self, keys: Sequence[int]) -> list[int] | None:
+        """Return the live rows of *keys*, ascending, where most follow each other.
+
+        Mostly keys do, and those of a document nearly always. ``None`` where too few do.
+        """
+        listed, last, found, turns = self.keys.tobytes(), 0, list[int](), 0
+        for key in map(_KEY.pack, keys):
+            at = self._place(listed, key, last, len(listed))
+            if at < 0 and last:
+                at, turns = self._place(listed, key, 0, last), turns + 1
+            if turns > _MOST_TURNS:
+                return None
+            if at >= 0:
+                found.append(at // _KEY.size)
+                last = at
+        return found
+
+    def _place(self, listed: bytes, key: bytes, start: int, end: int) -> int:
+        """Return where a live row of *key* stands, or -1; not the end of one key and the next."""
+        at = listed.find(key, start, end)
+        while at >= 0 and (at % _KEY.size or at // _KEY.size in self._dead):
+            at = listed.find(key, at + 1, end)
+        return at
 
     def known(self, keys: Sequence[int]) -> set[int]:
         """Return those keys that have a live row."""
         return {self.keys[row] for row in self.rows_of(keys)}
-
-    def marks(self, keys: Sequence[int]) -> bytes | None:
-        """Return a byte a row, 1 for those of *keys*; ``None`` where there are none."""
-        rows = self.rows_of(keys) if keys else []
-        marks = bytearray(self._rows)
-        for row in rows:
-            marks[row] = 1
-        return bytes(marks) if rows else None
 
     def vector(self, key: int) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
@@ -210,27 +228,22 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
         self.looked_at += self._rows
         return digits_of(struct.unpack(f"<{self._width}f", query))
 
-    def _rough(
-        self, asked: Digits, rows: list[int] | None, farther: bytes | None, above: float
-    ) -> memoryview[float]:
-        step, first = asked.places[0], asked.numbers[: self._width]
+    def _rough(self, asked: Digits, rows: list[int] | None) -> memoryview[float]:
         matrix = self._i8 if rows is None else self._gathered(rows)
         scale = self._scale if rows is None else array("f", [self._scale[row] for row in rows])
-        scores = scaled(dots(matrix, first, self._width), scale)
-        if farther is not None:
-            marks = farther if rows is None else bytes(farther[row] for row in rows)
-            at = marks.find(1)
-            while at >= 0:
-                score = scores[at] * step + above
-                scores[at] = (score - FARTHER * (1 - score) - above) / step
-                at = marks.find(1, at + 1)
+        scores = scaled(dots(matrix, asked.numbers[: self._width], self._width), scale)
         if rows is None:
             for row in self._dead:
                 scores[row] = -inf
         return scores
 
     def _rescored(
-        self, asked: Digits, picked: list[int], limit: int, farther: bytes | None, above: float
+        self,
+        asked: Digits,
+        picked: list[int],
+        limit: int,
+        farther: frozenset[int],
+        above: float,
     ) -> list[Scored]:
         best: list[tuple[float, int]] = []
         for row, product in zip(picked, products(self._gathered(picked), asked), strict=True):
@@ -238,10 +251,10 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
             if not abs(score) <= LARGEST_COSINE:
                 raise ValueError("a vector is not of length 1")
             score += above
-            if farther is not None and farther[row]:
+            if (key := self.keys[row]) in farther:
                 score -= FARTHER * (1 - score)
             if row not in self._dead:
-                best.append((-round(score * _ROUNDED) / _ROUNDED, self.keys[row]))
+                best.append((-round(score * _ROUNDED) / _ROUNDED, key))
         return from_negated(sorted(best)[:limit])
 
     def _largest(self, rough: memoryview[float], wanted: int, rows: list[int] | None) -> list[int]:
@@ -252,11 +265,16 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
         tops = [max(rough[at : at + size]) for at in groups]
         bound = nlargest(wanted, tops)[-1] if wanted <= len(tops) else -inf
         high = (at for at, top in zip(groups, tops, strict=True) if top >= bound)
-        near = [(score, at + n) for at in high for n, score in enumerate(rough[at : at + size])]
+        near = [
+            at + n for at in high for n, score in enumerate(rough[at : at + size]) if score >= bound
+        ]
         # With those that are as large as the last of them.
-        least = nlargest(wanted, [score for score, _ in near])[-1]
-        found = [at for score, at in near if score >= least]
+        least = nlargest(wanted, map(rough.__getitem__, near))[-1]
+        found = [at for at in near if rough[at] >= least]
         return found if rows is None else [rows[at] for at in found]
+
+    def _keys_at(self, rows: list[int]) -> list[int]:
+        return [self.keys[row] for row in rows]
 
     def _gathered(self, rows: list[int]) -> bytes:
         return b"".join(map(self._numbers, rows))

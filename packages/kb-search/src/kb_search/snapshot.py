@@ -86,7 +86,6 @@ class Snapshot:
         self._chunks_kept: dict[int, StoredChunk] = {}
         """Those that were read last: who asks again, in other words, mostly finds some of them."""
         self._docs_kept: dict[int, StoredDoc] = {}
-        self._farther: dict[str, bytes | None] = {}
         self._blinders: dict[str, Blinders | None] = {}
 
     # ---------------------------------------------------------------- ranking
@@ -161,7 +160,7 @@ class Snapshot:
         if vectors is None or limit < 1:
             return []
         with translate_errors("search by meaning"):
-            view, farther = vectors.view, self._signposts_of(model_key)
+            view, farther = vectors.view, self._signposts
             blinders = self._blinders_of(model_key)
             if blinders is not None:
                 query, taken = blinders.of(query)
@@ -421,13 +420,11 @@ class Snapshot:
         values: Any = self._chunks.fast_field_values(field, addresses)
         return [value or 0 for value in values]
 
-    def _signposts_of(self, model_key: str) -> bytes | None:
-        """Return which vectors are of chunks that only name what stands elsewhere."""
-        if model_key not in self._farther:
-            with translate_errors("find signposts"):
-                keys = self._keys_of(only(SIGNPOST, self._schema), _most(self._chunks))
-            self._farther[model_key] = self._vectors[model_key].view.marks(keys)
-        return self._farther[model_key]
+    @cached_property
+    def _signposts(self) -> frozenset[int]:
+        """The keys of chunks that only name what stands elsewhere."""
+        with translate_errors("find signposts"):
+            return frozenset(self._keys_of(only(SIGNPOST, self._schema), _most(self._chunks)))
 
     def _blinders_of(self, model_key: str) -> Blinders | None:
         """Return what takes languages out of questions; ``None`` where one is all there is."""

@@ -152,14 +152,18 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
         return self._rows - len(self._dead)
 
     @cached_property
-    def _by_key(self) -> tuple[npt.NDArray[np.int64], Rows]:
-        """The keys of live rows, sorted, and their rows: for filters."""
+    def _by_key(self) -> tuple[npt.NDArray[np.int64], Rows | None]:
+        """The keys of rows, ascending, and which rows these are: for filters.
+
+        ``None`` where they lie so, dead ones among them, and are looked up where they are.
+        """
+        if (self.keys[1:] > self.keys[:-1]).all():
+            return self.keys, None
         alive = np.ones(self._rows, bool)
         alive[self._dead] = False
-        rows = np.flatnonzero(alive)
-        keys = self.keys[rows]
-        order = np.argsort(keys, kind="stable")
-        return keys[order], rows[order]
+        order = np.argsort(self.keys, kind="stable")
+        rows = order[alive[order]]
+        return self.keys[rows], rows
 
     def rows_of(self, keys: Sequence[int]) -> Rows:
         known, rows = self._by_key
@@ -167,20 +171,14 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
         at = np.searchsorted(known, wanted)
         at[at == len(known)] = 0
         found = at[known[at] == wanted] if len(known) else at[:0]
-        return np.sort(rows[found])
+        return np.sort(rows[found] if rows is not None else self._alive(found))
+
+    def _alive(self, rows: Rows) -> Rows:
+        return rows[~np.isin(rows, self._dead)] if len(self._dead) else rows
 
     def known(self, keys: Sequence[int]) -> set[int]:
         """Return those keys that have a live row."""
         return set(self.keys[self.rows_of(keys)].tolist())
-
-    def marks(self, keys: Sequence[int]) -> bytes | None:
-        """Return a byte a row, 1 for those of *keys*; ``None`` where there are none."""
-        rows = self.rows_of(keys) if keys else ()
-        if not len(rows):
-            return None
-        marks = np.zeros(self._rows, bool)
-        marks[rows] = True
-        return marks.tobytes()
 
     def vector(self, key: int) -> bytes | None:
         """Return a chunk's vector as float32, or ``None``."""
@@ -192,7 +190,8 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
 
     def spread(self, count: int) -> list[int]:
         """Return the keys of at most *count* live rows, spread over all."""
-        keys, _ = self._by_key
+        keys, rows = self._by_key
+        keys = keys if rows is not None else np.delete(keys, self._dead)
         found: list[int] = keys[:: max(1, -(-len(keys) // count))].tolist()
         return found
 
@@ -204,26 +203,17 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
     def _asked(self, query: bytes) -> _Asked:
         return _Asked.of(query)
 
-    def _rough(
-        self, asked: _Asked, rows: Rows | None, farther: bytes | None, above: float
-    ) -> Floats:
+    def _rough(self, asked: _Asked, rows: Rows | None) -> Floats:
         matrix = self._i8 if rows is None else self._i8[rows]
         scores: Floats = _dots(matrix, asked.digits[:1])[:, 0] * (
             self._scale if rows is None else self._scale[rows]
         )
-        scores *= asked.step
-        if above:
-            scores += np.float32(above)
-        if farther is not None:
-            marks = np.frombuffer(farther, bool)
-            marked = np.flatnonzero(marks if rows is None else marks[rows])
-            scores[marked] -= FARTHER * (1 - scores[marked])
         if rows is None and len(self._dead):
             scores[self._dead] = -np.inf
         return scores
 
     def _rescored(
-        self, asked: _Asked, picked: Rows, limit: int, farther: bytes | None, above: float
+        self, asked: _Asked, picked: Rows, limit: int, farther: frozenset[int], above: float
     ) -> list[Scored]:
         # Sums of whole numbers: a score does not depend on which other rows were picked, so no
         # filter can move it by a rounding.
@@ -231,15 +221,19 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
         if not (np.abs(scores) <= LARGEST_COSINE).all():
             raise ValueError("a vector is not of length 1")
         scores += above
-        if farther is not None:
-            scores -= FARTHER * (1 - scores) * np.frombuffer(farther, bool)[picked]
-        scores = np.round(scores, 7)
         keys = self.keys[picked]
+        if farther:
+            scores -= FARTHER * (1 - scores) * [key in farther for key in keys.tolist()]
+        scores = np.round(scores, 7)
         order = np.lexsort((keys, -scores))
         if len(self._dead):
             order = order[~np.isin(picked[order], self._dead)]
         order = order[:limit]
         return tuples(Scored, zip(keys[order].tolist(), scores[order].tolist(), strict=True))
+
+    def _keys_at(self, rows: Rows) -> list[int]:
+        found: list[int] = self.keys[rows].tolist()
+        return found
 
     def _largest(self, rough: Floats, wanted: int, rows: Rows | None) -> Rows:
         picked = _largest(rough, wanted)
@@ -253,7 +247,6 @@ class _Asked(NamedTuple):
     """(digits, dimensions); the first are the question as rows are scanned with it."""
     places: npt.NDArray[np.float64]
     """What a one in each of them is worth."""
-    step: np.float32
 
     @classmethod
     def of(cls, query: bytes) -> _Asked:
@@ -264,7 +257,7 @@ class _Asked(NamedTuple):
         for digit, place in zip(digits, places, strict=True):
             digit[:] = np.rint(rest / place)
             rest -= digit * place
-        return cls(digits, places, np.float32(step))
+        return cls(digits, places)
 
 
 def _dots(matrix: npt.NDArray[np.int8], asked: npt.NDArray[np.int8]) -> npt.NDArray[np.float32]:
