@@ -63,7 +63,7 @@ while not stop.exists():
         assert keys >= {chunk["chunk_key"] for chunk in chunks}, ("words", doc["path"], word)
         for key in snapshot.control.vectors:
             for chunk in chunks:
-                vector = snapshot.vector_of(chunk["chunk_key"], key)
+                vector = snapshot.vectors_of([chunk["chunk_key"]], key).get(chunk["chunk_key"])
                 if vector is not None:
                     near = snapshot.vector(vector, key, None, 5)
                     known = snapshot.chunks([scored.chunk_key for scored in near])
@@ -121,7 +121,7 @@ def assert_all_agree(kebab: InstalledKebab) -> None:
     for key, files in snapshot.control.vectors.items():
         view = snapshot._vectors[key]._whole
         assert len(view) == files.rows - files.dead
-        assert {k for k in truth if snapshot.vector_of(k, key)} == owed[key] == set(truth)
+        assert {k for k in truth if snapshot.vectors_of([k], key).get(k)} == owed[key] == set(truth)
 
 
 def names_on_disk(kebab: InstalledKebab) -> set[str]:

@@ -281,7 +281,7 @@ def test_of_ids_and_keys_only_what_is_allowed_is_read(
     assert len(seen.find_docs(doc["doc_id"], 2)) == is_seen
     assert bool(seen.find_chunks(chunks[0]["chunk_id"], 2)) == is_seen
     assert seen.with_vector(keys, model) == (whole.with_vector(keys, model) if is_seen else set())
-    assert bool(seen.vector_of(keys[0], model)) <= is_seen
+    assert bool(seen.vectors_of([keys[0]], model).get(keys[0])) <= is_seen
     assert {d["source_id"] for d in seen.find_docs("", 5)} == {allowed}
     query = large.embedder.embed_query("alpha search")
     found = seen.chunks([s.chunk_key for s in seen.vector(query, model, None, 9)])

@@ -175,7 +175,9 @@ def test_a_list_is_a_fifth_farther_away_with_a_filter_or_without(tmp_path: Path)
     embedder = HashEmbedder(32)
     key = embedder.model.key
     (chunk,) = [c for d in snapshot.docs(Glob("0.md")) for c in snapshot.doc_chunks(d["doc_id"])]
-    stored = np.frombuffer(snapshot.vector_of(chunk["chunk_key"], key) or b"", "<f4")
+    stored = np.frombuffer(
+        snapshot.vectors_of([chunk["chunk_key"]], key).get(chunk["chunk_key"]) or b"", "<f4"
+    )
     asked = embedder.embed_query("search")
     cosine = float(stored @ np.frombuffer(asked, "<f4"))
 

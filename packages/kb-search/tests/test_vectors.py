@@ -138,7 +138,7 @@ def test_without_numpy_the_answers_are_the_same(
         assert told[0] == told[1]
         assert len(whole) == len(small)
         assert whole.known(keys) == small.known(keys)
-        assert [whole.vector(key) for key in keys] == [small.vector(key) for key in keys]
+        assert whole.vectors_of(keys) == small.vectors_of(keys)
         assert whole.spread(7) == small.spread(7)
         if known := sorted(whole.known(keys)):
             assert whole.mean(known) == small.mean(known)

@@ -228,7 +228,7 @@ class StoreMachine(RuleBasedStateMachine):
         snapshot = index.snapshot()
         chunks = [c for doc in snapshot.docs(None) for c in snapshot.doc_chunks(doc["doc_id"])]
         keys = [chunk["chunk_key"] for chunk in chunks]
-        found = {key: snapshot.vector_of(key, model) for key in keys}
+        found = {key: snapshot.vectors_of([key], model).get(key) for key in keys}
         return {key: vector for key, vector in found.items() if vector is not None}
 
     def _check_vectors(self) -> None:

@@ -190,9 +190,8 @@ class PinnedSnapshot:
         is_seen = self.count_docs(OneOf("doc_id", (doc_id,)))
         return self.whole.doc_text(doc_id) if is_seen else None
 
-    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
-        is_seen = self.chunks([chunk_key])
-        return self.whole.vector_of(chunk_key, model_key) if is_seen else None
+    def vectors_of(self, keys: Sequence[int], model_key: str, /) -> Mapping[int, bytes]:
+        return self.whole.vectors_of(list(self.chunks(keys)), model_key)
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> AbstractSet[int]:
         return self.whole.with_vector(list(self.chunks(keys)), model_key)

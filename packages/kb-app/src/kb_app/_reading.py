@@ -279,7 +279,7 @@ def _embeddings(snapshot: IndexSnapshot, stored: StoredChunk) -> Mapping[str, in
     return {
         key: files.dimensions
         for key, files in snapshot.control.vectors.items()
-        if snapshot.vector_of(stored["chunk_key"], key) is not None
+        if snapshot.with_vector([stored["chunk_key"]], key)
     }
 
 

@@ -119,8 +119,8 @@ class IndexSnapshot(Protocol):
         """
         ...
 
-    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
-        """Return a chunk's vector as float32, or ``None``."""
+    def vectors_of(self, keys: Sequence[int], model_key: str, /) -> Mapping[int, bytes]:
+        """Return the vectors of those chunks that have one, as float32, by key."""
         ...
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> AbstractSet[int]:

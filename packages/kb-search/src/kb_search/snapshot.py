@@ -178,11 +178,11 @@ class Snapshot:
             passes = lambda keys: self._passing(where, keys)  # noqa: E731
             return view.deepening(query, limit, passes, depth, farther, above=above)
 
-    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
-        """Return a chunk's vector as float32, or ``None``."""
+    def vectors_of(self, keys: Sequence[int], model_key: str, /) -> dict[int, bytes]:
+        """Return the vectors of those chunks that have one, as float32, by key."""
         vectors = self._vectors.get(model_key)
         with translate_errors("read a vector"):
-            return None if vectors is None else vectors.view.vector(chunk_key)
+            return {} if vectors is None else vectors.view.vectors_of(keys)
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
         """Return those chunks that have a vector."""

@@ -180,13 +180,11 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
         """Return those keys that have a live row."""
         return set(self.keys[self.rows_of(keys)].tolist())
 
-    def vector(self, key: int) -> bytes | None:
-        """Return a chunk's vector as float32, or ``None``."""
-        rows = self.rows_of([key])
-        if not len(rows):
-            return None
-        vector: npt.NDArray[np.float32] = self._i8[rows[0]] * self._scale[rows[0]]
-        return vector.astype("<f4").tobytes()
+    def vectors_of(self, keys: Sequence[int]) -> dict[int, bytes]:
+        """Return the vectors of those chunks that have one, as float32, by key."""
+        rows = self.rows_of(keys)
+        vectors = (self._i8[rows] * self._scale[rows, np.newaxis]).astype("<f4")
+        return dict(zip(self.keys[rows].tolist(), map(bytes, vectors), strict=True))
 
     def spread(self, count: int) -> list[int]:
         """Return the keys of at most *count* live rows, spread over all."""

@@ -144,7 +144,7 @@ def _asked(
 
 
 def _near(snapshot: IndexSnapshot, key: int, model: str) -> list[int]:
-    vector = snapshot.vector_of(key, model)
+    vector = snapshot.vectors_of([key], model).get(key)
     if vector is None:
         return []
     return [scored.chunk_key for scored in snapshot.vector(vector, model, None, _DEPTH)]

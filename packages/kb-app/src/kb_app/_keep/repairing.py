@@ -256,11 +256,10 @@ def _vectors(
     """Return the vectors of these documents' chunks as they are stored."""
     found = {}
     for document in documents:
-        for chunk in snapshot.doc_chunks(document.doc_id):
-            vector = snapshot.vector_of(chunk["chunk_key"], model)
-            if vector is not None:
-                components = struct.unpack(f"<{len(vector) // 4}f", vector)
-                found[chunk["chunk_id"]] = quantize(components)
+        chunks = {chunk["chunk_key"]: chunk for chunk in snapshot.doc_chunks(document.doc_id)}
+        for key, vector in snapshot.vectors_of(list(chunks), model).items():
+            components = struct.unpack(f"<{len(vector) // 4}f", vector)
+            found[chunks[key]["chunk_id"]] = quantize(components)
     return found
 
 

@@ -125,7 +125,7 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
     words = words_of(query.text)
     found = [word for word in words if snapshot.lexical(_one_word(word), own, 1)]
     key = engine.settings.model_key
-    embedded = sum(snapshot.vector_of(k, key) is not None for k in keys) if key else 0
+    embedded = len(snapshot.with_vector(list(keys), key)) if key else 0
     return _Case(
         engine=engine,
         query=query,

@@ -110,8 +110,8 @@ def _mean(
     """Return the mean of the chunks' vectors at length 1, as float32; ``None`` without any."""
     if model_key is None:
         return None
-    found = [snapshot.vector_of(chunk["chunk_key"], model_key) for chunk in chunks]
-    vectors = [memoryview(vector).cast("f") for vector in found if vector is not None]
+    found = snapshot.vectors_of([chunk["chunk_key"] for chunk in chunks], model_key)
+    vectors = [memoryview(vector).cast("f") for vector in found.values()]
     if not vectors:
         return None
     total = [math.fsum(column) for column in zip(*vectors, strict=True)]

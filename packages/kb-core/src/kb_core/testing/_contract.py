@@ -317,7 +317,7 @@ def _everything(snapshot: IndexSnapshot) -> object:
         [snapshot.doc_text(doc["doc_id"]) for doc in docs],
         [(row["path"], str(row["state"])) for row in snapshot.files(None)],
         [(chunk["chunk_id"], chunk["text"]) for row in chunks for chunk in row],
-        [snapshot.vector_of(key, MODEL) for key in keys],
+        [snapshot.vectors_of([key], MODEL).get(key) for key in keys],
         [(found.chunk_key, round(found.score, 4)) for found in (*words, *vectors)],
         snapshot.count(None),
     )

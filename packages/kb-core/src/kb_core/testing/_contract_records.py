@@ -233,7 +233,10 @@ class RecordsContract(Contract):
 
         snapshot = world.snapshot()
         assert world.search("wandering") == world.nearest("wandering") == ["sub/new.md"]
-        assert snapshot.vector_of(old.chunks[0].chunk_key, MODEL) is not None
+        assert (
+            snapshot.vectors_of([old.chunks[0].chunk_key], MODEL).get(old.chunks[0].chunk_key)
+            is not None
+        )
         for known in (old.doc_id, old.doc_id[:10], new.doc_id):
             assert [d["path"] for d in snapshot.find_docs(known, 5)] == ["sub/new.md"]
         assert not snapshot.find_chunks(old.chunks[0].chunk_id, 5)
@@ -320,7 +323,7 @@ _TOLERANCE = 2e-3
 
 
 class VectorContract(Contract):
-    """``vector`` and ``vector_of``."""
+    """``vector`` and ``vectors_of``."""
 
     def test_the_nearest_chunks_come_first(self) -> None:
         world = self.filled("red apples", "green pears", "red pears and apples")
@@ -331,7 +334,7 @@ class VectorContract(Contract):
         world = self.filled("some words to embed", "others")
         snapshot = world.snapshot()
         key = snapshot.find_chunks("", 1)[0]["chunk_key"]
-        own = snapshot.vector_of(key, MODEL)
+        own = snapshot.vectors_of([key], MODEL).get(key)
         assert own is not None
 
         best = snapshot.vector(own, MODEL, None, 1)[0]
@@ -418,12 +421,12 @@ class VectorContract(Contract):
         chunk = next(iter(world.corpus.docs.values())).chunks[0]
         (sent,) = EMBEDDER.embed_passages([chunk.passage])
 
-        back = world.snapshot().vector_of(chunk.chunk_key, MODEL)
+        back = world.snapshot().vectors_of([chunk.chunk_key], MODEL).get(chunk.chunk_key)
 
         assert back is not None
         pairs = zip(floats(back), dequantize(sent), strict=True)
         assert all(abs(a - b) < _TOLERANCE for a, b in pairs)
-        assert world.snapshot().vector_of(10**9, MODEL) is None
+        assert world.snapshot().vectors_of([10**9], MODEL).get(10**9) is None
 
     def test_chunks_without_a_vector_are_found_by_words_only(self) -> None:
         world = World(self, Corpus())
@@ -432,7 +435,7 @@ class VectorContract(Contract):
         key = snapshot.find_chunks("", 1)[0]["chunk_key"]
 
         assert list(snapshot.vector(EMBEDDER.embed_query("embedded"), MODEL, None, 10)) == []
-        assert snapshot.vector_of(key, MODEL) is None
+        assert snapshot.vectors_of([key], MODEL).get(key) is None
         assert snapshot.with_vector([key], MODEL) == set()
         assert world.search("embedded") == ["a.md"]
 
@@ -461,6 +464,7 @@ class VectorContract(Contract):
         keys = [chunk["chunk_key"] for chunk in snapshot.find_chunks("", 10)]
         embedded = {chunk.chunk_key for chunk in chunks}
         assert snapshot.with_vector([*keys, 10**9], MODEL) == embedded
+        assert snapshot.vectors_of([*keys, 10**9], MODEL).keys() == embedded
         assert snapshot.with_vector([], MODEL) == snapshot.with_vector(keys, "unknown") == set()
 
     def test_models_do_not_see_each_other(self) -> None:
@@ -508,7 +512,7 @@ class VectorContract(Contract):
         wanted = floats(asked)
         scored = []
         for chunk in snapshot.find_chunks("", 10_000):
-            vector = snapshot.vector_of(chunk["chunk_key"], MODEL)
+            vector = snapshot.vectors_of([chunk["chunk_key"]], MODEL).get(chunk["chunk_key"])
             assert vector is not None
             scored.append((dot(wanted, floats(vector)), chunk["chunk_key"]))
         return sorted(scored, key=lambda pair: (-pair[0], pair[1]))

@@ -339,9 +339,9 @@ class MemorySnapshot:
         ]
         return _best(scored, limit)
 
-    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
-        vector = self._state.vectors.get(model_key, {}).get(chunk_key)
-        return None if vector is None else pack_floats(vector)
+    def vectors_of(self, keys: Sequence[int], model_key: str, /) -> dict[int, bytes]:
+        held = self._state.vectors.get(model_key, {})
+        return {key: pack_floats(held[key]) for key in keys if key in held}
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
         return {key for key in keys if key in self._state.vectors.get(model_key, {})}

@@ -151,11 +151,11 @@ class Snapshot:
         order = sorted(((round(s, 6), k) for s, k in scored), key=lambda pair: (-pair[0], pair[1]))
         return [Scored(key, score) for score, key in order[:limit]]
 
-    def vector_of(self, chunk_key: int, model_key: str, /) -> bytes | None:
-        """Return a chunk's vector as float32, or ``None``."""
-        for row in self._vectors([chunk_key], model_key, ["vector"]):
-            return struct.pack(f"<{len(row['vector'])}f", *row["vector"])
-        return None
+    def vectors_of(self, keys: Sequence[int], model_key: str, /) -> dict[int, bytes]:
+        """Return the vectors of those chunks that have one, as float32, by key."""
+        found = self._vectors(keys, model_key, ["chunk_key", "vector"])
+        rows = ((int(row["chunk_key"]), row["vector"]) for row in found)
+        return {key: struct.pack(f"<{len(vector)}f", *vector) for key, vector in rows}
 
     def with_vector(self, keys: Sequence[int], model_key: str, /) -> set[int]:
         """Return those chunks that have a vector."""
