@@ -82,6 +82,21 @@ def test_a_list_has_what_is_newest_once_and_in_order(state: Snapshot, near: int)
     assert state.ledger(None).counts == {("indexed", None): 35, ("skipped", "empty"): 1}
 
 
+def test_a_page_far_down_takes_few_places_beyond_it(
+    state: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, searcher = list(state.docs(None)), Mock(wraps=state._records._searcher)
+    monkeypatch.setattr(state._records, "_searcher", searcher)
+    monkeypatch.setattr(state._records, "_order", None)
+
+    with few_are_near(2):
+        pages = [state.docs(None)[at : at + 3] for at in (3, 6, 12)]
+
+    assert pages == [whole[3:6], whole[6:9], whole[12:15]]
+    asked = searcher.terms_with_prefix.call_args_list
+    assert [each.kwargs["limit"] for each in asked] == [12, 30]
+
+
 def test_one_row_is_taken_from_either_end(state: Snapshot) -> None:
     whole = list(state.docs(None))
 

@@ -32,6 +32,8 @@ __all__ = ["Listing", "Records"]
 
 _NEAR = 500
 """So many of the first rows are sorted by the engine."""
+_AHEAD = 2
+"""So many times the places that are needed are taken, for the pages that follow."""
 _SPARE = 16
 """Of few records, so many more are asked for: some of them may have been replaced."""
 _AT_ONCE = 2_000
@@ -118,12 +120,13 @@ class Records:
         ).hits
         return [address for _, address in hits]
 
-    def order(self, query: Query, name: object) -> Sequence[str]:
-        """Return the places of all rows, in their order; those asked for last are kept."""
+    def order(self, query: Query, name: object, stop: int) -> Sequence[str]:
+        """Return the places of *stop* rows at least, in order; those asked for last are kept."""
         kept = self._order
-        if kept is None or kept[0] != name:
-            found = self._searcher.terms_with_prefix("place", "", filter_query=query)
-            kept = self._order = (name, sorted(term for term, n in found for _ in range(n)))
+        if kept is None or kept[0] != name or len(kept[1]) < stop:
+            most = _AHEAD * stop
+            found = self._searcher.terms_with_prefix("place", "", filter_query=query, limit=most)
+            kept = self._order = (name, [term for term, n in found for _ in range(n)])
         return kept[1]
 
     def at(self, kind: str, query: Query, places: Sequence[str]) -> Iterator[Any]:
@@ -234,7 +237,7 @@ class Listing(Sequence[Any]):
                 for address in self._records.first(self._query, start, stop):
                     yield self._records.read(self._kind, address)
                 return
-            places = self._records.order(self._query, self._name)
+            places = self._records.order(self._query, self._name, stop)
             for begin in range(start, stop, _AT_ONCE):
                 part = places[begin : min(begin + _AT_ONCE, stop)]
                 yield from self._records.at(self._kind, self._query, part)
