@@ -242,6 +242,7 @@ def test_a_cold_search_loads_and_makes_no_more_than_it_uses(
         "status",
         "fetch doc locks.md",
         "explain-miss --doc locks.md readable",
+        "schema",
     ],
 )
 def test_a_plain_command_line_loads_neither_click_nor_what_it_needs_no_line_of(

@@ -17,6 +17,7 @@ from kb_app._ingest.judging import decode
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Skip, check_medium
 from kb_app._ingest.making.parsing import judge_bytes, parse
+from kb_app._ingest.making.versions import CHUNKERS, PARSERS
 from kb_app._ingest.settings import settings_hash
 from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
 from kb_app.testing.parts import SETTINGS
@@ -47,6 +48,14 @@ def test_every_file_has_a_parser(media: str, code_lang: str | None, version: str
 @pytest.mark.parametrize("media", Media)
 def test_every_medium_has_a_chunker(media: str) -> None:
     assert chunker_for(media).version
+
+
+def test_the_versions_that_an_installation_tells_are_those_of_what_reads() -> None:
+    """``kebab schema`` tells them without loading a parser."""
+    read = [each for each, row in MEDIA.items() if row.is_supported]
+
+    assert {parser.version for each in read for parser in parsers_of(each)} == {*PARSERS}
+    assert {chunker_for(each).version for each in read} == {*CHUNKERS}
 
 
 def test_importing_the_table_loads_no_library() -> None:

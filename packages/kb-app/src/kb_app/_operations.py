@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from kb_app._costly import kept_in
 from kb_app._data_dir import INDEX_PARTS, DataDir
 from kb_app._ingest.making.serving import is_address
-from kb_app._media import AUDIO, MEDIA, OCR, chunker_for, extras_of, parsers_of
+from kb_app._ingest.making.versions import CHUNKERS, PARSERS
+from kb_app._media import AUDIO, MEDIA, OCR, extras_of
 from kb_app._models import quality_of
 from kb_app._parts import Parts
 from kb_app._search.hits import Freshness
@@ -188,10 +189,7 @@ def _counts(config: Config, snapshot: IndexSnapshot | None, now: int) -> types.S
 
 
 def _versions() -> Mapping[str, str | None]:
-    media = [media for media, row in MEDIA.items() if row.is_supported]
-    parsers = {parser.version for each in media for parser in parsers_of(each)}
-    chunkers = {chunker_for(each).version for each in media}
-    return {"parser": " ".join(sorted(parsers)), "chunker": " ".join(sorted(chunkers))}
+    return {"parser": " ".join(sorted(PARSERS)), "chunker": " ".join(sorted(CHUNKERS))}
 
 
 def _can_rerank(parts: Parts) -> bool:

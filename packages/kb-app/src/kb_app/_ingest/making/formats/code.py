@@ -38,6 +38,7 @@ from kb_app._ingest.making.cutting import BLOCK, Group, Piece, Sizes, pack
 from kb_app._ingest.making.grammars import CODE_ALIASES, LANGUAGES, Language
 from kb_app._ingest.making.metadata import code_metadata
 from kb_app._ingest.making.units import find_units
+from kb_app._ingest.making.versions import CODE as _PARSER, CODE_CHUNKS as _CHUNKER
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import Content, TokenCounter
 from kb_core.values import dataclass
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeChunker", "CodeParser"]
 
-_PARSER = "code-5"
-_CHUNKER = "code-2"
 
 _LONGEST_LINE = 5_000
 """Longer lines are generated, units are whole lines, and on some of them grammars that

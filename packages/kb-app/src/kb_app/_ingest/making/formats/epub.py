@@ -27,6 +27,7 @@ from kb_app._ingest.making.fictionbook import (
 from kb_app._ingest.making.markup import Element, Markup, read_markup, visible
 from kb_app._ingest.making.markup_text import Shown, show, text_of_html
 from kb_app._ingest.making.metadata import Hints, parse_date, text_metadata
+from kb_app._ingest.making.versions import BOOK as _PARSER
 from kb_core.documents import Metadata, ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
@@ -34,7 +35,6 @@ from kb_core.text import nfc
 
 __all__ = ["BookParser"]
 
-_PARSER = "book-5"
 _OTHER = "no EPUB or FictionBook; of other kinds of books, save one as such"
 _CONTAINER, _LOCKS = "META-INF/container.xml", "META-INF/encryption.xml"
 _OF_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")

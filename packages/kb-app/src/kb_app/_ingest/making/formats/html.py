@@ -27,6 +27,7 @@ from kb_app._ingest.making.main_text import Main, main_text
 from kb_app._ingest.making.markup import Element, Markup, read_markup
 from kb_app._ingest.making.markup_text import Shown, show
 from kb_app._ingest.making.metadata import Hints, parse_date, text_metadata
+from kb_app._ingest.making.versions import HTML as _PARSER
 from kb_core.citations import LineSpan
 from kb_core.documents import Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ports import Content
@@ -35,7 +36,6 @@ from kb_core.values import replace
 
 __all__ = ["HtmlParser"]
 
-_PARSER = "html-8"
 _HEAD = 4_096
 _CHARSET = re.compile(rb"<meta\b[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _MAILED = (".mht", ".mhtml")

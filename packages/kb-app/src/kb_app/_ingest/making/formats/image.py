@@ -25,6 +25,7 @@ from kb_app._ingest.making.pictures import (
     open_picture,
 )
 from kb_app._ingest.making.recognised import Written, ocr_settings, recogniser_for
+from kb_app._ingest.making.versions import IMAGE as _PARSER
 from kb_app._ingest.workers.worker import say
 from kb_core.citations import CaptionSpan, LineSpan, PageSpan, RegionSpan, Span
 from kb_core.documents import Block, Metadata, ParsedDocument, Place, SourceFile
@@ -34,7 +35,6 @@ from kb_core.ports import Content
 
 __all__ = ["ImageParser", "ImageReader"]
 
-_PARSER = "image-1"
 _MOST_TOLD = 5
 
 

@@ -41,6 +41,7 @@ from kb_app._ingest.making.sealed_mail import (
     signed_content,
     without_armour,
 )
+from kb_app._ingest.making.versions import MAIL as _PARSER
 from kb_app._ingest.making.whatsapp import is_whatsapp
 from kb_core.documents import Enclosure, Metadata, ParsedDocument, SourceFile
 from kb_core.ingest import SkipReason
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MailParser"]
 
-_PARSER = "mail-7"
 _SHOWN = ("Subject", "From", "To", "Cc", "Date")
 _KEPT = ("From", "To", "Cc", "reply-to", "message-id", "in-reply-to", "list-id")
 _LONGEST_HEADER = 2_000

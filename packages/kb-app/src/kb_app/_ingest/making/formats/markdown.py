@@ -35,6 +35,7 @@ from kb_app._ingest.making.blocks import Headings, Lines, Region, flatten, parag
 from kb_app._ingest.making.links import LINKS_MAX, links_and_tags
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.sections import section_chunks
+from kb_app._ingest.making.versions import MARKDOWN as _PARSER, MARKDOWN_CHUNKS as _CHUNKER
 from kb_core.documents import (
     Block,
     ChunkDraft,
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MarkdownChunker", "MarkdownParser", "read_front_matter", "written_out"]
 
-_PARSER = "markdown-2"
-_CHUNKER = "markdown-4"
 
 _MOST_LINES = 100_000
 _MOST_HEADINGS = 100_000

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
 from kb_app._ingest.making.metadata import Hints, text_metadata
+from kb_app._ingest.making.versions import NOTEBOOK as _PARSER
 from kb_core.citations import CodeSpan
 from kb_core.documents import ParsedDocument, Place, SourceFile
 from kb_core.ports import Content
@@ -22,7 +23,6 @@ from kb_core.text import LineIndex
 
 __all__ = ["NotebookParser"]
 
-_PARSER = "notebook-2"
 _MOST_OUTPUT = 2_000
 _DEEPEST = 60
 _STRINGS = JSONDecoder(strict=False)

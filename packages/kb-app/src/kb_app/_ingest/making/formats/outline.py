@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping
 from kb_app._ingest.making.blocks import Lines, Region, paragraphs
 from kb_app._ingest.making.grammars import CLOSERS, HEADERS, POD, QUOTES, Header
 from kb_app._ingest.making.metadata import code_metadata
+from kb_app._ingest.making.versions import OUTLINE as _PARSER
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ports import Content
 from kb_core.text import indent_of
 
 __all__ = ["OutlineParser"]
 
-_PARSER = "outline-3"
 
 _LONGEST_LINE = 1000
 _SYMBOL_MAX = 120

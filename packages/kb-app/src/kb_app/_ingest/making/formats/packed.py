@@ -15,13 +15,13 @@ import zlib
 from kb_app._ingest.judging.kinds import HEAD_BYTES, detect, detect_from_bytes, is_message, not_text
 from kb_app._ingest.making.containers import Refused, check_unpacked
 from kb_app._ingest.making.metadata import Hints, text_metadata
+from kb_app._ingest.making.versions import PACKED as _PARSER
 from kb_core.documents import Enclosure, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
 
 __all__ = ["PackedParser"]
 
-_PARSER = "packed-1"
 _BLOCK = 1 << 18
 _BROKEN = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 

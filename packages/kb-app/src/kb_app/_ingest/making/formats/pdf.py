@@ -30,6 +30,7 @@ from kb_app._ingest.making.pages import (
 from kb_app._ingest.making.pdf_notes import shown_notes
 from kb_app._ingest.making.pdfium import Locked, NotReadable, Page, PageImage, Pdf, opened
 from kb_app._ingest.making.recognised import paragraphs_of, recogniser_for
+from kb_app._ingest.making.versions import PDF as _PARSER
 from kb_app._ingest.workers.worker import left_out, say, watched
 from kb_core.citations import PageSpan
 from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, Place, SourceFile
@@ -38,7 +39,6 @@ from kb_core.ports import Content
 
 __all__ = ["PdfParser", "Recognise", "ScanParser", "read_pdf"]
 
-_PARSER = "pdf-4"
 _LITTLE_INK = 32
 _COVERED = 0.5
 _MANY_PATHS = 40

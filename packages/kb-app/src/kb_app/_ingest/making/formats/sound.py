@@ -23,6 +23,7 @@ from kb_app._ingest.making.transcripts import (
     is_subtitles,
     subtitles_of,
 )
+from kb_app._ingest.making.versions import SOUND as _PARSER
 from kb_app._ingest.workers.worker import say
 from kb_app._media import VIDEO
 from kb_app.shown import moment
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SoundParser", "SpeechParser"]
 
-_PARSER = "sound-2"
 _SPEECH = "speech-1"
 _PHASE = "transcribe"
 _MINUTE_MS = 60_000

@@ -17,12 +17,12 @@ from typing import TypeAlias
 from kb_app._ingest.making.blocks import Lines, Region
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.sections import column_names
+from kb_app._ingest.making.versions import TABLE as _PARSER
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ports import Content
 
 __all__ = ["TableParser"]
 
-_PARSER = "table-2"
 _DELIMITERS = ",;\t|"
 _LOOKED_AT = 50
 _AGREE = 0.5

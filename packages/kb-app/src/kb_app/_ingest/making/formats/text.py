@@ -32,13 +32,12 @@ from kb_app._ingest.making.manuals import (
 from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
 from kb_app._ingest.making.restructured import find_headings, is_restructured
 from kb_app._ingest.making.sections import section_chunks
+from kb_app._ingest.making.versions import PARAGRAPHS as _CHUNKER, TEXT as _PARSER
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import Content, TokenCounter
 
 __all__ = ["ParagraphChunker", "TextParser"]
 
-_PARSER = "text-5"
-_CHUNKER = "paragraphs-3"
 
 _TITLE_MAX = 200
 _ORG = re.compile(r"(\*{1,20})[ \t]+(\S.*)")

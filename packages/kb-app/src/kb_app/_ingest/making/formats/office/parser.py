@@ -35,6 +35,7 @@ from kb_app._ingest.making.formats.office.sheets import read_sheets
 from kb_app._ingest.making.formats.office.slides import read_slides
 from kb_app._ingest.making.formats.office.summary import summary_of
 from kb_app._ingest.making.formats.office.words import read_words
+from kb_app._ingest.making.versions import OFFICE as _PARSER
 from kb_core.documents import Enclosure, Link, ParsedDocument, ReadingLimits, SourceFile
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
@@ -42,7 +43,6 @@ from kb_core.values import replace
 
 __all__ = ["OfficeParser"]
 
-_PARSER = "office-6"
 _UNKNOWN = "no file of an office program that is read here"
 _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}

@@ -1,0 +1,65 @@
+"""The versions of parsers and chunkers: where one is raised, what it made is made anew.
+
+They stand apart from what they are of, so that saying them loads none of it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CHUNKERS", "PARSERS"]
+__all__ += [
+    "BOOK",
+    "CODE",
+    "CODE_CHUNKS",
+    "HTML",
+    "IMAGE",
+    "MAIL",
+    "MARKDOWN",
+    "MARKDOWN_CHUNKS",
+    "NOTEBOOK",
+    "OFFICE",
+    "OUTLINE",
+    "PACKED",
+    "PARAGRAPHS",
+    "PDF",
+    "SOUND",
+    "TABLE",
+    "TEXT",
+]
+
+BOOK = "book-5"
+CODE = "code-5"
+HTML = "html-8"
+IMAGE = "image-1"
+MAIL = "mail-7"
+MARKDOWN = "markdown-2"
+NOTEBOOK = "notebook-2"
+OFFICE = "office-6"
+OUTLINE = "outline-3"
+PACKED = "packed-1"
+PDF = "pdf-4"
+SOUND = "sound-2"
+TABLE = "table-2"
+TEXT = "text-5"
+
+CODE_CHUNKS = "code-2"
+MARKDOWN_CHUNKS = "markdown-4"
+PARAGRAPHS = "paragraphs-3"
+
+PARSERS = (
+    BOOK,
+    CODE,
+    HTML,
+    IMAGE,
+    MAIL,
+    MARKDOWN,
+    NOTEBOOK,
+    OFFICE,
+    OUTLINE,
+    PACKED,
+    PDF,
+    SOUND,
+    TABLE,
+    TEXT,
+)
+"""Of all that read a file at first."""
+CHUNKERS = (CODE_CHUNKS, MARKDOWN_CHUNKS, PARAGRAPHS)
