@@ -8,10 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kb_core.filters import Words
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import Corpus
 from kb_search.reader import Reader
@@ -146,6 +148,28 @@ def test_words_are_counted_by_searches_only_where_passages_were_deleted(tmp_path
     aged = Reader(tmp_path).snapshot().statistics
 
     assert aged.frequency("stem", "alpha") == 2
+
+
+def test_roughly_common_words_are_counted_by_their_share_and_rare_ones_exactly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists of a million passages take milliseconds to count those that are left."""
+    corpus = Corpus()
+    with closing(Writer(tmp_path)) as writer:
+        docs = [corpus.document(f"{n}.md", f"alpha {'bread' * (n < 3)}") for n in range(10)]
+        writer.publish(corpus.publication(*docs))
+        writer.publish(corpus.publication(removed=["2.md", "9.md"]))
+    monkeypatch.setattr("kb_search.statistics._COMMON", 5)
+    snapshot = Reader(tmp_path).snapshot()
+    rough = snapshot.roughly()
+    searcher = Mock(wraps=rough.statistics._searcher)
+    rough.statistics._searcher = searcher
+
+    assert rough.statistics.frequency("stem", "alpha") == 8
+    assert searcher.search.call_count == 0
+    assert rough.statistics.frequency("stem", "bread") == 2
+    assert rough.count(Words("body", "alpha")) == snapshot.count(Words("body", "alpha")) == 8
+    assert searcher.search.call_count == 1
 
 
 def test_an_index_that_is_mostly_dead_is_known_for_it(tmp_path: Path) -> None:

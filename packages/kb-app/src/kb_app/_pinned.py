@@ -121,6 +121,9 @@ class PinnedSnapshot:
     def relaxation(self, query: LexicalQuery, /) -> Relaxation | None:
         return self.whole.relaxation(query)
 
+    def roughly(self) -> PinnedSnapshot:
+        return PinnedSnapshot(self.whole.roughly(), self._sources)
+
     def sampled(self, sampling: Sampling, /) -> PinnedSnapshot:
         return PinnedSnapshot(self.whole.sampled(sampling), self._sources)
 

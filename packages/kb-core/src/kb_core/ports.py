@@ -96,6 +96,13 @@ class IndexSnapshot(Protocol):
         """
         ...
 
+    def roughly(self) -> IndexSnapshot:
+        """Return the same state, for which it will do to know about how common a word is.
+
+        For choosing among words, of which the common ones are dear to count: not for scores.
+        """
+        ...
+
     def sampled(self, sampling: Sampling, /) -> IndexSnapshot:
         """Return the same state, in which words are as rare as in all that it is a part of.
 

@@ -95,7 +95,10 @@ def blinders_of(
     told = str(model.get("languages", ""))
     if not any(sign.isdigit() or sign == "," for sign in told) and "and" not in told.split():
         return None  # it is of one, and not of *about 100*
-    held = {name: count(name) for name in languages if name not in _NO_LANGUAGE}
+    names = [name for name in languages if name not in _NO_LANGUAGE]
+    if len(names) < _SEVERAL:
+        return None
+    held = {name: count(name) for name in names}
     least = max(_TELLING, _TELLING_SHARE * sum(held.values()))
     common = sorted((n for n in held if held[n] >= least), key=lambda n: (-held[n], n))
     if len(common) < _SEVERAL:

@@ -122,6 +122,15 @@ class Snapshot:
             langs = self.languages
             return describe(self._schema, self._chunks, self.statistics, query, langs)
 
+    def roughly(self) -> Snapshot:
+        """Return the same state, for which it will do to know about how common a word is."""
+        from copy import copy  # a search makes none
+
+        same, counted = copy(self), self._counting(None, is_rough=True)
+        vars(same).pop("_sieve", None)
+        vars(same).update(_counted=counted, statistics=counted)
+        return same
+
     def sampled(self, sampling: Sampling, /) -> Snapshot:
         """Return the same state, in which words are as rare as in all that it is a part of."""
         from copy import copy  # a search of what was read whole makes none
@@ -130,13 +139,14 @@ class Snapshot:
         same.statistics = self._counting(sampling)
         return same
 
-    def _counting(self, sampling: Sampling | None) -> TermStatistics:
+    def _counting(self, sampling: Sampling | None, *, is_rough: bool = False) -> TermStatistics:
         return TermStatistics(
             self._schema,
             self._chunks,
             segments=self._segments,
             passages=self.control.statistics.get(PASSAGES, 0),
             sampling=sampling,
+            is_rough=is_rough,
         )
 
     def drift(self) -> float:

@@ -386,7 +386,7 @@ def shortest_query(
     for. By words a dozen tries cost less than one by meaning: what words find is tried first.
     """
     tried = _Tried(engine, query, {chunk["chunk_key"] for chunk in chunks})
-    alone, together = _telling(engine.snapshot, chunks, shared)
+    alone, together = _telling(engine.snapshot.roughly(), chunks, shared)
     texts = [*alone[:1], *(" ".join(together[:size]) for size in _BY_MEANING)]
     if query.mode is not SearchMode.VECTOR:
         by_words = _least(tried, alone[:_SINGLE], together[:_MOST_WORDS])

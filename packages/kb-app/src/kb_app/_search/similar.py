@@ -31,8 +31,7 @@ _TERMS = 25
 """As many query terms as Lucene's MoreLikeThis takes."""
 _LOOKED_AT, _TO_MARK = 8, 2
 """Of so many times as many words, the most frequent ones, it is looked up how many passages hold
-them: where neighbours are found by words, and where these are only marked. Among a million
-passages, some of which were deleted, each takes a millisecond until it is known."""
+them: where neighbours are found by words, and where these are only marked."""
 
 
 def similar(engine: Engine, origin: Origin, query: SearchQuery) -> SearchResponse:
@@ -128,9 +127,10 @@ def telling_words(
     """
     counts = Counter(word.lower() for chunk in chunks for word in words_of(chunk["text"]))
     often = [word for word, _ in counts.most_common(among)]
+    rough = snapshot.roughly()
 
     def weight(word: str) -> float:
-        known = snapshot.known_words(LexicalQuery((Clause(word),)))
+        known = rough.known_words(LexicalQuery((Clause(word),)))
         return counts[word] * max((one.weight for one in known.words), default=0.0)
 
     return sorted(often, key=lambda word: (-weight(word), word))[:_TERMS]

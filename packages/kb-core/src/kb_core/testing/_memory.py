@@ -315,6 +315,9 @@ class MemorySnapshot:
         frequency = {word: sum(word in entry.counts for entry in entries) for word in wanted}
         return relaxation_of(asked, self._relaxed(asked), frequency, len(entries))
 
+    def roughly(self) -> MemorySnapshot:
+        return self
+
     def sampled(self, sampling: Sampling, /) -> MemorySnapshot:
         return MemorySnapshot(self._state, sampling)
 

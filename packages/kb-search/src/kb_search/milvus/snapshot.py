@@ -106,6 +106,10 @@ class Snapshot:
         learn(self.statistics, query, self.languages)
         return describe(self.statistics, query, self.languages, self._exists)
 
+    def roughly(self) -> Snapshot:
+        """Return the same state: what it counts, it has counted."""
+        return self
+
     def sampled(self, sampling: Sampling, /) -> Snapshot:
         """Return the same state, in which words are as rare as in all that it is a part of."""
         from copy import copy  # a search of what was read whole makes none
