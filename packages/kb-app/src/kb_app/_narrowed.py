@@ -64,6 +64,9 @@ class _NarrowSnapshot:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of a snapshot
         return getattr(self._whole, name)
 
+    def roughly(self) -> _NarrowSnapshot:
+        return _NarrowSnapshot(self._whole.roughly(), self._where)
+
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int) -> Sequence[Scored]:
         return self._whole.lexical(query, self._both(where), limit)
 
