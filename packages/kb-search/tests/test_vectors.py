@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from kb_core.records import VectorFiles, VectorRecord
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
 from kb_core.values import replace
+from kb_search import products
 from kb_search.blinders import Blinders, blinders_of
 from kb_search.reader import Reader
 from kb_search.small_view import SmallView
@@ -195,6 +197,20 @@ def test_a_key_is_found_where_it_stands_and_not_across_two(
 
     assert [small.rows_of([key]) for key in (256, 1, 2, 3)] == [[0], [3], [], []]
     assert small.rows_of([5, 1, 512]) == [1, 3, 4]
+
+
+def test_many_rows_are_multiplied_in_halves_beside_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows, others = bytes(range(1, 96)) * 8, bytes(range(10))  # 152 rows of 5
+    whole = products.dots(rows, others, 5).tolist()
+    multiply = Mock(wraps=products._products)
+    monkeypatch.setattr(products, "_products", multiply)
+    monkeypatch.setattr(products, "_WORTH_A_THREAD", len(rows))
+
+    assert products.dots(rows[:-5], others, 5).tolist() == whole[:-2]
+    assert products.dots(rows, others, 5).tolist() == whole
+    assert [len(each.args[0]) for each in multiply.call_args_list] == [755, 380, 380]
 
 
 def test_a_scan_takes_nothing_away_that_it_does_not_own(tmp_path: Path) -> None:
