@@ -188,6 +188,7 @@ def test_a_key_is_found_where_it_stands_and_not_across_two(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
     monkeypatch.setattr("kb_search.small_view._MOST_TURNS", turns)
+    monkeypatch.setattr("kb_search.small_view._FEWER", 0)
 
     made = zip((256, 512, 3, 1, 5), records(unit(5, 25)), strict=True)
     vectors = [replace(each, chunk_key=key) for key, each in made]
@@ -212,6 +213,11 @@ def test_many_rows_are_multiplied_in_halves_beside_each_other(
     assert products.dots(rows, others, 5).tolist() == whole
     assert [len(each.args[0]) for each in multiply.call_args_list] == [755, 380, 380]
 
+    multiply.side_effect = MemoryError
+    with pytest.raises(MemoryError):
+        products.dots(rows, others, 5)
+    assert multiply.call_count in {5, 6}
+
 
 def test_a_scan_takes_nothing_away_that_it_does_not_own(tmp_path: Path) -> None:
     """The library that multiplies gives a ``None`` away where it is told to write into a buffer."""
@@ -223,6 +229,23 @@ def test_a_scan_takes_nothing_away_that_it_does_not_own(tmp_path: Path) -> None:
         small.nearest(query, 5)
 
     assert sys.getrefcount(None) > before - 50
+
+
+def test_many_keys_that_have_no_vector_are_not_looked_for_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = filled(tmp_path, unit(300, 28))
+    small = SmallView(map_files(tmp_path, files), files)
+    place = Mock(wraps=small._place)
+    monkeypatch.setattr(small, "_place", place)
+    monkeypatch.setattr("kb_search.small_view._FEWER", 1)
+
+    assert small.known([*range(1000, 1200), 7]) == {7}
+    assert place.call_count < 40
+
+    monkeypatch.setattr("kb_search.small_view._FEWER", 40)
+    assert small.known(range(1, 9)) == {*range(1, 9)}
+    assert place.call_count < 40
 
 
 @pytest.mark.parametrize("view", [VectorView, SmallView])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from operator import mul
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -96,18 +97,20 @@ def _in_two(matrix: memoryview[int], others: bytes, width: int) -> memoryview[fl
     from threading import Thread
 
     half = len(matrix) // width // 2 * width
-    found: dict[int, memoryview[float]] = {}
+    beside: list[memoryview[float]] = []
 
-    def multiply(at: int, rows: memoryview[int]) -> None:
-        found[at] = _products(rows, others, width, "b")
+    def multiply() -> None:
+        with suppress(Exception):  # raised once more below, where somebody waits
+            beside.append(_products(matrix[half:], others, width, "b"))
 
-    second = Thread(target=multiply, args=(1, matrix[half:]), name="kebab-vectors")
-    second.start()
+    thread = Thread(target=multiply, name="kebab-vectors")
+    thread.start()
     try:
-        multiply(0, matrix[:half])
+        first = _products(matrix[:half], others, width, "b")
     finally:
-        second.join()
-    return memoryview(b"".join([found[0], found[1]])).cast("f")
+        thread.join()
+    (second,) = beside or [_products(matrix[half:], others, width, "b")]
+    return memoryview(b"".join([first, second])).cast("f")
 
 
 def scaled(

@@ -44,8 +44,9 @@ _NONE: frozenset[int] = frozenset()
 _KEY = struct.Struct("<q")
 _LOOKED_UP = 10
 """To look up rows takes a tenth of the time in which as many are looked through, or more."""
-_MOST_TURNS = 16
-"""So often keys may be looked for from the first row again; then one look at each is cheaper."""
+_FEWER, _MOST_TURNS = 40, 16
+"""To find a key takes as long as to look at so many rows; and where so many keys do not follow
+the one before, all rows are looked at instead."""
 _GROUPS_WANTED, _MOST_GROUPED = 4, 256
 """Groups of rows of which the largest is looked for first, as in ``kb_search.vectors``; it is no
 dearer to look for that of many rows than of few."""
@@ -169,8 +170,8 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
     def rows_of(self, keys: Iterable[int]) -> list[int]:
         wanted = set(keys)
         self.looked_at += self._rows // _LOOKED_UP
-        found = self._followed(sorted(wanted))
-        if found is not None:
+        few = len(wanted) * _FEWER < self._rows
+        if few and (found := self._followed(sorted(wanted))) is not None:
             return sorted(found)
         rows = compress(range(self._rows), map(wanted.__contains__, self.keys))
         return [row for row in rows if row not in self._dead]
@@ -183,10 +184,11 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
         listed, last, found, turns = self.keys.tobytes(), 0, list[int](), 0
         for key in map(_KEY.pack, keys):
             at = self._place(listed, key, last, len(listed))
-            if at < 0 and last:
-                at, turns = self._place(listed, key, 0, last), turns + 1
-            if turns > _MOST_TURNS:
-                return None
+            if at < 0:
+                turns += 1
+                if turns > _MOST_TURNS:
+                    return None
+                at = self._place(listed, key, 0, last)
             if at >= 0:
                 found.append(at // _KEY.size)
                 last = at
