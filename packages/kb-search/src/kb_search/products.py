@@ -22,7 +22,7 @@ FINER = tuple(float(2 * LARGEST) ** digit for digit in range(3))
 bits and a sign each, nothing of a float32 is lost."""
 
 _NUMPY_ROWS = 65536
-_WORTH_A_THREAD = 32_000_000
+_WORTH_A_THREAD = 100_000_000
 """So many numbers take some milliseconds, most of it for the pages of a file that is mapped."""
 
 if TYPE_CHECKING:

@@ -122,9 +122,9 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         most = wanted + (wanted // _SPARED if farther else 0)
         while True:
             picked = self._largest(rough, most, rows)
-            fall = len(farther.intersection(self._keys_at(picked))) if farther else 0
-            if len(picked) - fall >= wanted or most >= len(rough):
-                return self._rescored(asked, picked, limit, farther, above)
+            fall = farther.intersection(self._keys_at(picked)) if farther else farther
+            if len(picked) - len(fall) >= wanted or most >= len(rough):
+                return self._rescored(asked, picked, limit, fall, above)
             most *= 2
 
     @abstractmethod
