@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kb_app import Config, KnowledgeBase
+from kb_app._narrowed import _NarrowSnapshot
 from kb_app._pinned import PinnedReader, PinnedSnapshot
 from kb_app.config import Source, load_config
 from kb_app.testing import SearchWorld, random_documents
@@ -281,11 +282,19 @@ def test_of_ids_and_keys_only_what_is_allowed_is_read(
     assert len(seen.find_docs(doc["doc_id"], 2)) == is_seen
     assert bool(seen.find_chunks(chunks[0]["chunk_id"], 2)) == is_seen
     assert seen.with_vector(keys, model) == (whole.with_vector(keys, model) if is_seen else set())
+    assert seen.roughly().count(None) == seen.count(None)
     assert bool(seen.vectors_of([keys[0]], model).get(keys[0])) <= is_seen
     assert {d["source_id"] for d in seen.find_docs("", 5)} == {allowed}
     query = large.embedder.embed_query("alpha search")
     found = seen.chunks([s.chunk_key for s in seen.vector(query, model, None, 9)])
     assert {chunk["source_id"] for chunk in found.values()} <= {allowed}
+
+
+def test_what_is_narrowed_stays_so_where_words_are_told_roughly(whole: IndexSnapshot) -> None:
+    (doc, *_) = whole.docs(None)
+    narrowed = _NarrowSnapshot(whole, OneOf("doc_id", (doc["doc_id"],)))
+
+    assert narrowed.roughly().count(None) == doc["chunk_count"] < whole.count(None)
 
 
 def test_counts_are_those_of_an_index_of_what_is_allowed(whole: IndexSnapshot) -> None:

@@ -382,6 +382,13 @@ def test_languages_are_left_where_nothing_tells_them_apart(tmp_path: Path) -> No
     assert blinders_of(view, {"languages": "English"}, (), lambda _: 0, lambda *_: []) is None
 
 
+def test_where_passages_are_in_one_language_they_are_not_counted(tmp_path: Path) -> None:
+    view, count = opened(tmp_path, filled(tmp_path, unit(9, 29))), Mock(return_value=9)
+
+    assert blinders_of(view, MANY, ("en", "und"), count, lambda *_: []) is None
+    count.assert_not_called()
+
+
 def test_an_index_of_several_languages_says_what_is_in_another_one(tmp_path: Path) -> None:
     corpus = Corpus(HashEmbedder())
     spoken = ["de"] * 8 + ["en"] * 9 + ["fr", "und"]
