@@ -1118,17 +1118,23 @@ def test_a_search_by_words_embeds_nothing(meaning: Workspace) -> None:
         assert meaning._snapshot().control.vectors == {}
 
 
-def test_calls_that_come_in_a_burst_share_one_look(
-    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[float] = []
+def looks_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets a word for each look at the folder of a workspace."""
+    looks: list[str] = []
     follow = Workspace._follow
 
     def watched(self: Workspace, *given: Any) -> bool:  # noqa: ANN401
-        looks.append(time.monotonic())
+        looks.append("looked")
         return follow(self, *given)
 
     monkeypatch.setattr(Workspace, "_follow", watched)
+    return looks
+
+
+def test_calls_that_come_in_a_burst_share_one_look(
+    meaning: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = looks_of(monkeypatch)
     monkeypatch.setattr("kb_app.workspaces._FRESH_SECS", 3600.0)
     threads = [threading.Thread(target=meaning.stats) for _ in range(4)]
     for thread in threads:
@@ -1199,14 +1205,7 @@ def test_who_wants_all_gives_way_twice_at_most(
 def test_every_change_before_a_call_is_seen_and_nothing_is_looked_at_where_there_is_none(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[str] = []
-    follow = Workspace._follow
-
-    def watched(self: Workspace, *given: Any) -> bool:  # noqa: ANN401
-        looks.append("looked")
-        return follow(self, *given)
-
-    monkeypatch.setattr(Workspace, "_follow", watched)
+    looks = looks_of(monkeypatch)
     folder, environ = home.folder, home_environ(home)
     home.write("clone/a.md", "The walrus sleeps.\n")
     home.write("clone/deep/.gitignore", "nothing\n")

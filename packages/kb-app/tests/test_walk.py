@@ -51,6 +51,16 @@ def left(seen: Iterable[Seen]) -> dict[str, str]:
     return {one.path: f"{one.reason}: {one.detail}" for one in seen if one.reason is not None}
 
 
+def test_what_is_too_many_to_be_asked_for_again_is_not_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, *(f"{number}.md" for number in range(9)))
+    assert len(look(tmp_path)[0].marks) == 10
+
+    monkeypatch.setattr("kb_app._ingest.seeing.walk.MOST_MARKS", 4)
+    assert len(look(tmp_path)[0].marks) == 5
+
+
 def test_files_come_in_the_order_of_their_paths_with_size_and_time(tmp_path: Path) -> None:
     make(tmp_path, "b/x.md", "a.md", "a/z.md", "a/b/c.md", "a-b.md", "B.md", "empty/")
     os.utime(tmp_path / "a.md", ns=(1, 1_700_000_000_123_456_789))

@@ -81,8 +81,6 @@ _TRUSTED_SECS = 300.0
 """How long it is enough to ask whether what a look saw is as it was."""
 _MOST_CUTS = 2
 """How often a call that wants all stops reading for others that want less."""
-_MOST_MARKS = 10_000
-"""Files and folders that are asked for that at each call: a hundredth of a second."""
 _BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
 """Patience with another process that writes: where there is something to answer from, and
 where there is nothing yet."""
@@ -535,14 +533,14 @@ class Workspace(KnowledgeBase):
 
     def _is_known(self, own: Call, home: Home) -> bool:
         """Say whether what a call waits for is read, as far as that is quick to tell."""
-        from kb_app._ingest.seeing.walk import is_as_it_was
+        from kb_app._ingest.seeing.walk import MOST_MARKS, is_as_it_was
 
         ago = time.monotonic() - self._looked_at
         if own.has_looked:
             return True
         if self._left.files or ago > _TRUSTED_SECS:
             return False
-        if marks := self._marks:
+        if (marks := self._marks) and len(marks) <= MOST_MARKS:
             is_known = home.read().is_whole and is_as_it_was(marks)
         else:
             is_known = ago < _FRESH_SECS
@@ -627,8 +625,7 @@ class Workspace(KnowledgeBase):
                     self._is_cut = event.report.aborted
                     self._left = self._left if self._is_cut else event.report.left
                     is_part = self._is_cut or self._left.files
-                    marks = {} if is_part else event.report.marks
-                    self._marks = marks if len(marks) <= _MOST_MARKS else {}
+                    self._marks = {} if is_part else event.report.marks
         for call in asking:
             call.has_looked = True
 

@@ -166,7 +166,7 @@ class Pattern:
 
     def step(self, form: Form) -> int:
         """Return how many bytes to look through between two looks at the clock."""
-        return (self._quick.get(form) or self._quickly(form))[2]
+        return self._quickly(form)[2]
 
     def starts(self, data: bytes, form: Form, first: int = 0, last: int | None = None) -> list[int]:
         """Return where the lines of UTF-8 text begin that match, but of *multiline*.
@@ -176,7 +176,7 @@ class Pattern:
         stop = len(data) if last is None else last
         if first == stop or (form == "ascii" and self._is_beyond_ascii):
             return []
-        match, anchor, _ = self._quick.get(form) or self._quickly(form)
+        match, anchor, _ = self._quickly(form)
         is_plain = form != "other"  # letters of ASCII are themselves, and finding bytes is quicker
         if is_plain and self.plain is not None:
             # RE2 looks for letters alone by 32 bytes at once: nowhere quicker that they are not.
@@ -201,8 +201,8 @@ class Pattern:
 
         Returns from where on that is too often, or -1 where that is all of the text.
         """
-        match, anchor, _ = self._quick.get(form) or self._quickly(form)
-        plainer, *_ = self._quick.get("ascii") or self._quickly("ascii")
+        match, anchor, _ = self._quickly(form)
+        plainer, *_ = self._quickly("ascii")
         places = {guide: guide(anchor, data, begin, stop)[0][0] for guide in self._guides}
         most, last = (stop - begin) // _APART, begin
         for _ in range(_FEW + most):
@@ -271,9 +271,10 @@ class Pattern:
         return False
 
     def _quickly(self, form: Form) -> tuple[Any, Any, int]:
-        program = self._program(form)
-        quick = self._quick[form] = (program.Match, _anchor(), _step(program))
-        return quick
+        if form not in self._quick:
+            program = self._program(form)
+            self._quick[form] = program.Match, _anchor(), _step(program)
+        return self._quick[form]
 
     def _program(self, form: Form, *, exactly: bool = False) -> Any:  # noqa: ANN401 - untyped
         """Return what RE2 runs over texts of *form*; *exactly*, its groups are the matches.

@@ -35,7 +35,7 @@ from kb_core.ingest import Mark, SkipReason
 from kb_core.text import nfc
 from kb_core.values import dataclass, field
 
-__all__ = ["LEADS_NOWHERE", "Fate", "Seen", "Walk", "is_as_it_was", "walk"]
+__all__ = ["LEADS_NOWHERE", "MOST_MARKS", "Fate", "Seen", "Walk", "is_as_it_was", "walk"]
 
 Fate: TypeAlias = Literal["gone", "ignored", "unknown"]
 _Narrow: TypeAlias = "dict[str, _Narrow]"
@@ -43,6 +43,9 @@ _Narrow: TypeAlias = "dict[str, _Narrow]"
 LEADS_NOWHERE = "link leads nowhere"
 """Why a link is not readable whose target is gone, or is a link back to it; any other refusal
 tells nothing of a file."""
+MOST_MARKS = 10_000
+"""Files and folders of which it is asked at each call whether they are as they were: for some
+hundredths of a second. One more is marked, which tells that there are too many."""
 _NEVER = {".git", ".git/"}
 _OUR_STORE = "kebab.duckdb"
 """Is in every data directory, of this knowledge base and of others."""
@@ -127,7 +130,7 @@ class Walk:
         self.folders: set[str] = set()
         """The same ones, as absolute paths of the disk."""
         self.marks: dict[str, Mark | None] = {}
-        """How each folder, file and file of rules was, by its path on disk, before it was read."""
+        """How folders, files and files of rules were, by paths on disk, before they were read."""
         self.mounts: dict[str, int] = {}
         """Folders in there that are on a device of their own, and that device."""
         self._elsewhere: dict[str, int] = {}
@@ -184,7 +187,7 @@ class Walk:
         except FileNotFoundError:
             return  # it went away meanwhile; the listing of its parent was of another time
         except OSError as error:
-            self.marks[here] = _mark_of(here)
+            self._note(here, _mark_of(here))
             yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, _why(error))
             return
         names = [entry.name for entry in entries]
@@ -216,10 +219,14 @@ class Walk:
             yield from self._decide(name, entry, folder, scope)
 
     def _mark_folder(self, here: str, found: os.stat_result, names: Sequence[str]) -> None:
-        self.marks[here] = _mark(found)
+        self._note(here, _mark(found))
         for name in (*IGNORE_FILES, _INFO_EXCLUDE, _GIT_CONFIG):
             if name.partition("/")[0] in names:
-                self.marks[here + name] = _mark_of(here + name)
+                self._note(here + name, _mark_of(here + name))
+
+    def _note(self, here: str, mark: Mark | None) -> None:
+        if len(self.marks) <= MOST_MARKS:
+            self.marks[here] = mark
 
     def _note_listed(self, path: str, device: int) -> None:
         self.listed.add(path)
@@ -272,7 +279,7 @@ class Walk:
 
     def _file(self, path: str, disk: str, entry: os.DirEntry[str]) -> tuple[Seen, ...]:
         here = os.path.join(self._root, disk)
-        self.marks[here] = None
+        self._note(here, None)
         try:
             found = entry.stat()
         except FileNotFoundError:
@@ -286,7 +293,7 @@ class Walk:
                 self._closed[path] = SkipReason.UNREADABLE  # it may be a folder, for all one knows
             why = LEADS_NOWHERE if is_loop else _why(error)
             return (self._left(path, disk, SkipReason.UNREADABLE, why),)
-        self.marks[here] = _mark(found)
+        self._note(here, _mark(found))
         if not stat.S_ISREG(found.st_mode):
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
             return (self._left(path, disk, SkipReason.UNSUPPORTED, kind),)
