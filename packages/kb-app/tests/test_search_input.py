@@ -311,6 +311,14 @@ def test_a_value_that_nothing_has_is_told_with_the_nearest_that_exists(
     assert [warning in said for said in warnings] == [True]
 
 
+def test_one_of_several_patterns_for_a_place_that_is_not_there_is_told(kb: KnowledgeBase) -> None:
+    for several in (("{src,lib}/**",), ("src/**,lib/**",), ("src/**", "lib/**")):
+        assert found(kb, path_glob=several) == (
+            ["src/lock.py"],
+            ["path_glob 'lib/**' matches no path"],
+        )
+
+
 def test_what_documents_have_is_read_off_their_counts(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +356,9 @@ def test_what_documents_have_is_read_off_their_counts(
         ({"source": ("work,_added",)}, ["odd.md"]),
         ({"path_glob": ("ko/**, /odd.md",)}, ["ko/search.md", "odd.md"]),
         ({"path_glob": ("{ko,src}/*.{md,py}",)}, ["ko/search.md", "src/lock.py"]),
+        ({"path_glob": ("{ko,odd.md}/**",)}, ["ko/search.md", "odd.md"]),
+        ({"path_glob": ("./src/lock.py/",)}, ["src/lock.py"]),
+        ({"path_glob": ("{ko,src}/**/*.{md,py,rs}",)}, ["ko/search.md", "src/lock.py"]),
         ({"media": ("code,md", "pdf"), "lang": ("ko", "null")}, ["ko/search.md", "src/lock.py"]),
     ],
 )

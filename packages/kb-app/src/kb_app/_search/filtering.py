@@ -50,6 +50,7 @@ _CLASS = lazy_pattern(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
 """The members of a bracket in a path pattern; the first may be a bracket itself."""
 _RANGE = lazy_pattern(r"(.)-(.)", re.DOTALL)
 _ESCAPED = lazy_pattern(r"\\.", re.DOTALL)
+_WILD = lazy_pattern(r"[*?\[]")
 
 _MEDIA = {*(medium.value for medium in Media), *MEDIA_ALIASES}
 _NAMES, _NOT_GIVEN = tuple(row.name for row in FILTERS), (None, ())
@@ -110,18 +111,32 @@ def filter_warnings(
 ) -> tuple[str, ...]:
     """Return a warning for every value of a filter that nothing has: it gives no hits.
 
-    Path patterns, which take longer to look up, are only told where nothing was *found*.
+    Path patterns, which take longer to look up, are told where nothing was *found*; of several
+    those are told, too, that begin with what no path begins with.
     """
     if _is_empty(filters):
         return ()
     kinds = {"text", "word", "medium"} if found else {"text", "word", "medium", "glob"}
-    return tuple(
+    unknown = [
         _unknown(row, value, snapshot)
         for row in FILTERS
         if row.many and row.kind in kinds
         for value in _values(row, getattr(filters, row.name))
         if not _is_known(row, value, snapshot)
-    )
+    ]
+    return (*unknown, *(_astray(filters, snapshot) if found else ()))
+
+
+def _astray(filters: SearchFilters, snapshot: IndexSnapshot) -> Iterator[str]:
+    """Yield a warning for each of several path patterns that names a place that is not there."""
+    row = next(row for row in FILTERS if row.kind == "glob")
+    given: Sequence[str] = getattr(filters, row.name)
+    count = snapshot.count_docs
+    several = [glob for one in given for glob in globs_of(row.name, one, count)]
+    for glob in several if len(several) > 1 else ():
+        place = _WILD.split(glob.pattern)[0].rstrip("\\")
+        if place and not count(Glob(f"{place}**")) and not count(glob):
+            yield f"{row.name} {quoted(glob.pattern)} matches no path"
 
 
 def _is_empty(filters: SearchFilters) -> bool:
@@ -301,7 +316,16 @@ def globs_of(name: str, pattern: str, count: Callable[[Filter], int]) -> tuple[G
     is_one = several == [pattern] or (
         len(pattern) <= _LONGEST_GLOB and count(glob_of(name, pattern))
     )
-    return tuple(glob_of(name, one) for one in ([pattern] if is_one else several))
+    return tuple(_or_file(glob_of(name, one), count) for one in ([pattern] if is_one else several))
+
+
+def _or_file(glob: Glob, count: Callable[[Filter], int]) -> Glob:
+    """Return what is below a folder; below a file is that file: ``{src,setup.py}/**`` names it."""
+    place = glob.pattern.removesuffix("**").removeprefix("./").removeprefix("/")
+    if not place.endswith("/") or _WILD.search(_ESCAPED.sub("", place)):
+        return glob
+    file = Glob(f"/{place[:-1]}")
+    return file if count(file) else glob
 
 
 def _rank(row: FilterSpec, level: str) -> int:
