@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from kb_app import KnowledgeBase
+from kb_app._search.grep import grep
 from kb_app.shown import NO_ANSWER
 from kb_core import wire
 from kb_core.ids import text_hash
 from kb_core.media import SearchMode
 from kb_core.records import ChunkRecord, DocumentRecord
-from kb_core.search import SearchQuery
+from kb_core.search import GrepQuery, SearchQuery
 from kb_core.testing.documents import document
 from kb_mcp._tool import in_passages
 from kb_mcp.testing import call, knowledge_base, told
@@ -681,6 +682,72 @@ async def test_a_line_that_is_shown_anyway_is_not_told_as_a_value() -> None:
     text = await told(kb, "search", {"query": "most otters"})
 
     assert text.count("MOST_OTTERS = 4") == 1
+
+
+async def test_a_value_that_another_passage_of_the_file_shows_is_not_told_again() -> None:
+    code = f"class Holt:\n    _OTTER_BEAT = 5\n\n\ndef rest():\n{SWIMS}\n    beat(_OTTER_BEAT)\n"
+    kb = knowledge_base(document("holt.py", code, media="code"))
+
+    text = await told(kb, "search", {"query": "beat of a rest in a holt", "mode": "lexical"})
+
+    assert "beat(_OTTER_BEAT)" in text
+    assert text.count("_OTTER_BEAT = 5") == 1
+
+
+async def test_constants_of_an_answer_are_looked_up_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def counted(snapshot: Any, query: GrepQuery, *rest: Any, **given: Any) -> Any:  # noqa: ANN401
+        asked.append(query.pattern)
+        return grep(snapshot, query, *rest, **given)
+
+    monkeypatch.setattr("kb_app._search.grep.grep", counted)
+    used = "".join(f"def swim{n}():\n    return otter(_DEPTH_{n})\n\n\n" for n in range(4))
+    kb = knowledge_base(
+        *(document(f"{n}.py", part, media="code") for n, part in enumerate(used.split("\n\n\n"))),
+        document("limits.py", "".join(f"_DEPTH_{n} = {n}\n" for n in range(4)), media="code"),
+    )
+
+    text = await told(kb, "search", {"queries": ["otter swim0", "otter swim3", "swim2 otter"]})
+
+    assert all(f"limits.py:{n + 1}: _DEPTH_{n} = {n}" in text for n in (0, 2, 3))
+    assert len(asked) == 1
+
+
+RUST = f"""fn serve(args: Args) {{
+{SWIMS}
+    // otters at work: one for each burrow
+    let otters = burrows()
+        .unwrap_or(four)
+        .max(four);
+{SWIMS}
+}}
+"""
+
+
+async def test_a_chain_of_calls_is_told_to_its_end() -> None:
+    """`with a maximum of 4`, said the comment, and the code that it took at least as many."""
+    kb = knowledge_base(document("lib.rs", RUST, media="code"))
+
+    text = await told(kb, "search", {"query": "how many otters are at work"})
+
+    assert "let otters = burrows()" in text
+    assert ".max(four);" in text
+
+
+def test_lines_that_say_what_the_head_does_are_not_told() -> None:
+    """Three of ten lines that were told of a page of settings said how one is called."""
+    said = "How deep an otter dives: ``7``."
+    marks = ".. _otter-depth:\n\n.. setting:: OTTER_DEPTH\n\nOTTER_DEPTH\n-----------\n\n"
+    text = f"{marks}{said}\n\n.. versionchanged:: 2.1\n    Otters.\n{'So it is.  ' * 200}\n"
+    hit = {"media": "text", "doc_path": "a.rst", "heading_path": ["Settings", "OTTER_DEPTH"]}
+    piece = Piece(hits=(hit,), text=text, start=0, end=len(text), first=1)
+
+    lines = Telling("otter depth", [piece]).picked({0: 1}, 120)[0].lines()
+
+    assert lines[:3] == [f"8 {said}", "10 .. versionchanged:: 2.1", "11     Otters."]
 
 
 async def test_several_queries_say_once_how_to_see_more() -> None:

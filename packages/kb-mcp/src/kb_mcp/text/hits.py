@@ -454,21 +454,29 @@ def _valued(
     look_up: LookUp | None,
 ) -> dict[int, Piece]:
     """Return the pieces with the values of the constants in them, for which other lines go."""
-    known = [value for piece in picked.values() for value in values_of(piece, look_up)]
+    known = [
+        value for piece in picked.values() for value in values_of(piece, look_up, _shown(picked))
+    ]
     wanted = sum(weight(value) + 1 for value in dict.fromkeys(known))
     if not wanted:
         return picked
     left = min(wanted, room // _OF_VALUES)
-    valued, told = dict[int, Piece](), set[str]()
-    for at, piece in telling.picked(heads, room - left).items():
+    picked = telling.picked(heads, room - left)
+    valued, told, shown = dict[int, Piece](), set[str](), _shown(picked)
+    for at, piece in picked.items():
         values = []
-        for value in values_of(piece, look_up):
+        for value in values_of(piece, look_up, shown):
             if value not in told and (cost := weight(value) + 1) <= left:
                 left -= cost
                 values.append(value)
                 told.add(value)
         valued[at] = replace(piece, values=tuple(values))
     return valued
+
+
+def _shown(picked: Mapping[int, Piece]) -> set[tuple[str, int]]:
+    """Return which lines of which documents are told, where they have numbers."""
+    return {place for piece in picked.values() for place in piece.places()}
 
 
 def _cost(brief: str) -> int:

@@ -30,7 +30,7 @@ from kb_mcp.text import (
     weight,
 )
 
-__all__ = ["LABEL", "Page", "Piece"]
+__all__ = ["LABEL", "Page", "Piece", "bare_heading"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
@@ -93,6 +93,11 @@ class Piece:
         return self.hits[0]["source_id"], self.hits[0]["doc_path"]
 
     @property
+    def heading(self) -> str:
+        """What the section is called that it stands in."""
+        return str(next(reversed(self.hits[0].get("heading_path", ())), "")).strip()
+
+    @property
     def is_code(self) -> bool:
         """Whether it is told by lines alone, and not by sentences."""
         return bool(self.hits[0]["media"] == Media.CODE.value) and self.first is not None
@@ -109,6 +114,13 @@ class Piece:
         if self.first is None:
             return list(indented(self.text))
         return [*numbered(self.text, self.first), *self.values]
+
+    def places(self) -> Iterator[tuple[str, int]]:
+        """Yield the path and the number of each line that is shown of it and has one."""
+        for line in self.lines() if self.first is not None else ():
+            number, _, _ = line.partition(" ")
+            if number.isdecimal():
+                yield self.hits[0]["doc_path"], int(number)
 
     def part(self, begin: int, end: int | None = None) -> Piece:
         """Return what of it is between two places of its text."""
@@ -281,7 +293,7 @@ def _label(piece: Piece, *, is_whole: bool) -> str:
         return short(", ".join(dict.fromkeys(_symbols(piece))), LABEL)
     hit = piece.hits[0]
     headings = list(hit["heading_path"])
-    if is_whole and headings and _is_first_line(headings[-1], piece.text):
+    if is_whole and headings and bare_heading(piece.text.split("\n", 1)[0]) == piece.heading:
         del headings[-1]
     elif not headings and hit["title"]:
         headings = [hit["title"]]
@@ -303,5 +315,6 @@ def _symbols(piece: Piece) -> Iterator[str]:
             yield name
 
 
-def _is_first_line(heading: str, text: str) -> bool:
-    return text.split("\n", 1)[0].strip("#=*_ \t") == heading.strip()
+def bare_heading(line: str) -> str:
+    """Return what a line says as a heading."""
+    return line.strip("#=*_ \t")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from itertools import groupby, islice, pairwise
 from math import log
 from typing import Any, TypeAlias
@@ -27,9 +27,19 @@ from kb_core.media import Media
 from kb_core.text import indent_of
 from kb_core.values import dataclass, replace
 from kb_mcp.text import INDENT, indented, named, numbered, weight
-from kb_mcp.text.pieces import Piece
+from kb_mcp.text.pieces import Piece, bare_heading
 
-__all__ = ["LONGEST_LINE", "LookUp", "Telling", "Value", "around", "code_lines", "cut", "values_of"]
+__all__ = [
+    "LONGEST_LINE",
+    "LookUp",
+    "Telling",
+    "Value",
+    "around",
+    "code_lines",
+    "constants_used",
+    "cut",
+    "values_of",
+]
 
 LONGEST_LINE = 200
 """Characters of a line, or of a sentence, that are shown of it."""
@@ -50,7 +60,9 @@ _TERSE = 0.3
 """How much a line loses by its length: with 1, what counts were the worth of a character."""
 _COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
 _WORDS = re.compile(r"[^\W_]")
-_TAG = re.compile(r"<[^<>\n]+>|^\.[A-Za-z]{2}(?: [\d.]+)?\s*$")
+_TAG = re.compile(
+    r"<[^<>\n]+>|^\.[A-Za-z]{2}(?: [\d.]+)?\s*$|^\.\. (?:_[^\n]+:|[\w-]+::(?: [A-Za-z_]+)?)\s*$"
+)
 """What says nothing in prose, as an anchor with the name of the heading below it, and `.TP`."""
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
@@ -71,6 +83,8 @@ _OF_ITEMS = 0.5
 _MOST_ITEMS = 8
 """Lists that are longer are told by what tells in them."""
 _OPENS = re.compile(r"[\w\])]\s*[(\[]\s*$|[=:(\[,]\s*[(\[{]\s*$")
+_GOES_FURTHER = re.compile(r"\s*(?:\??\.\w|->\w|(?:&&|\|\||\?\?|[+/%|?]|and|or)\s)")
+"""What a line begins with that goes on with the expression of the one before it."""
 _IMPORTS = re.compile(r"\b(?:import|require|export|__all__)\b")
 _CLOSING = (")", "]", "}")
 _CONDITION = re.compile(r"\s*(?:\} *)?(?:if|elif|elsif|else if|unless|when|case|while)\b")
@@ -101,18 +115,28 @@ LookUp: TypeAlias = Callable[[str, Collection[str]], Mapping[str, Value]]
 """Finds, for the document at a path, the lines that define names, as far as that is certain."""
 
 
-def values_of(piece: Piece, look_up: LookUp | None) -> list[str]:
-    """Return the lines that say what constants are that the lines of a piece of code use."""
+def constants_used(text: str) -> list[str]:
+    """Return the names in capitals that lines of code use and do not give a value, in order."""
+    given = set(_GIVEN.findall(text))
+    return [name for name in dict.fromkeys(_CONSTANT.findall(text)) if name not in given]
+
+
+def values_of(
+    piece: Piece, look_up: LookUp | None, shown: Container[tuple[str, int]] = ()
+) -> list[str]:
+    """Return the lines that say what constants are that the lines of a piece of code use.
+
+    Without those *shown*: lines of documents, by path and number.
+    """
     if look_up is None or not piece.is_code:
         return []
-    said = "\n".join(piece.lines())
-    used = dict.fromkeys(_CONSTANT.findall(said))
-    names = used.keys() - set(_GIVEN.findall(said))
+    names = constants_used("\n".join(piece.lines()))
     if not names:
         return []
     path = piece.hits[0]["doc_path"]
     found = look_up(path, names)
-    return [_value(found[name], path) for name in used if name in found][:_MOST_VALUES]
+    values = [found[name] for name in names if name in found]
+    return [_value(one, path) for one in values if (one.path, one.line) not in shown][:_MOST_VALUES]
 
 
 def code_lines(
@@ -247,7 +271,11 @@ class Telling:
         return said * _OF_VALUES if said and _VALUE.search(part.text) else said
 
     def _split(self, piece: Piece) -> Iterator[_Part]:
+        """Yield what of a piece could be told: nothing that its head says."""
+        heading = "" if piece.is_code else piece.heading
         for number, line in enumerate(piece.text.split("\n")):
+            if heading and bare_heading(line) == heading:
+                continue
             is_long = len(line) > LONGEST_LINE and not piece.is_code
             for said in _SENTENCE.split(line) if is_long else [line]:
                 if _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
@@ -345,17 +373,30 @@ def _in_statements(
 def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the first and the last line of what opens a bracket and closes it some lines below.
 
-    No blocks, which say one thing after another, nor what imports names.
+    Or of an expression that goes on in lines set in below it, such as a chain of calls. No
+    blocks, which say one thing after another, nor what imports names.
     """
     for first, line in enumerate(lines):
-        if not _OPENS.search(line) or _IMPORTS.search(line):
+        goes_on = first + 1 < len(lines) and _goes_on(line, lines[first + 1])
+        if not (goes_on or _OPENS.search(line)) or _IMPORTS.search(line):
             continue
         own = indent_of(line)
-        for last in range(first + 1, min(len(lines), first + _MOST_LINES)):
-            if lines[last].strip() and indent_of(lines[last]) <= own:
-                if lines[last].lstrip()[:1] in _CLOSING:
-                    yield first, last
+        for last in range(first + 1, min(len(lines) + goes_on, first + _MOST_LINES)):
+            is_over = last == len(lines) or (lines[last].strip() and indent_of(lines[last]) <= own)
+            if is_over and (goes_on or lines[last].lstrip()[:1] in _CLOSING):
+                yield first, last - goes_on
+            if is_over:
                 break
+
+
+def _goes_on(line: str, below: str) -> bool:
+    """Say whether a line below goes on with what one says."""
+    return bool(
+        line.strip()
+        and not line.lstrip().startswith(_COMMENTS)
+        and indent_of(below) > indent_of(line)
+        and _GOES_FURTHER.match(below)
+    )
 
 
 def _with_neighbours(worth: Sequence[float]) -> list[float]:
