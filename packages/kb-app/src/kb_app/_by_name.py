@@ -13,12 +13,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb_app._outlines import Entry, comes_from_elsewhere, end_of, entries_of, joined
+from kb_app._search.constants import beginning, spelling
 from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import document_named, find
 from kb_app._search.roles import declares, is_late
 from kb_core.errors import DocNotFound, InvalidInput, KbError
+from kb_core.filters import OneOf, all_of
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.search import GrepQuery, SearchFilters
@@ -46,6 +48,8 @@ _HEAD_ENDS = re.compile(r"(?m)[:{]\s*$")
 _NO_CLASS = frozenset({"extends", "implements", "public", "object", "metaclass"})
 """Words behind the name of a class that are none it inherits from."""
 _FUNCTION = re.compile(r"\b(?:def|func(?:tion)?|fn|sub)\b")
+_MOST_PASSAGES = 4_000
+"""With a name, of which the documents are looked through, and not all code."""
 _MOST_CLASSES = 20
 """Names in heads of classes that are followed."""
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
@@ -75,15 +79,31 @@ class _Code:
     def __init__(self, snapshot: IndexSnapshot, source: str | None, fresh: Freshness) -> None:
         self.snapshot, self._source, self._fresh = snapshot, source, fresh
         self._entries: dict[str, list[Entry]] = {}
+        self._held: dict[str, OneOf | None] = {}
 
     def holding(self, name: str, doc: StoredDoc | None = None) -> Sequence[types.GrepResponseFiles]:
-        """Return the lines that hold a *name*, of all code or of one document."""
+        """Return the lines that hold the last part of a *name*, of all code or of one document.
+
+        Of all code, where the other parts of it stand, too; of a name that very much code has,
+        where a word that defines stands before it, if there is any.
+        """
         source = (self._source,) if self._source else ()
         filters = SearchFilters(
             media=(Media.CODE.value,), source=source, doc_id=doc["doc_id"] if doc else None
         )
-        query = GrepQuery(pattern=name, fixed=True, word=True, case="exact", filters=filters)
-        return grep(self.snapshot, query, self._fresh)["files"]
+        parts = name.split(".")
+        query = GrepQuery(pattern=parts[-1], fixed=True, word=True, case="exact", filters=filters)
+        held = () if doc else tuple(self._holding(part) for part in parts)
+        within = all_of(held)
+        if within is None and not doc:
+            within = beginning(self.snapshot, parts[-1], _MOST_PASSAGES)
+        return grep(self.snapshot, query, self._fresh, within=within)["files"]
+
+    def _holding(self, name: str) -> OneOf | None:
+        """Return what passes the documents that have *name*, unless very many have; once each."""
+        if name not in self._held:
+            self._held[name] = spelling(self.snapshot, name, _MOST_PASSAGES)
+        return self._held[name]
 
     def defining(self, name: str) -> list[_Definition]:
         """Return where code defines *name*; what only tests, settings or declarations do, there.
@@ -92,7 +112,7 @@ class _Code:
         name. Values that classes give their members come after all else.
         """
         found: dict[tuple[bool, bool, bool], list[_Definition]] = {}
-        for file in self.holding(name.rpartition(".")[2]):
+        for file in self.holding(name):
             if any(line.get("is_definition") or _may_give(line, name) for line in file["lines"]):
                 (doc,) = self.snapshot.find_docs(file["doc_id"], 1)
                 wanted = joined(one for one in self.entries(doc) if _ends_so(one.symbol, name))
@@ -113,7 +133,7 @@ class _Code:
         if doc["media"] != Media.CODE.value or not _NAME.fullmatch(name):
             return []
         wanted = name.replace("::", ".")
-        files = self.holding(wanted.rpartition(".")[2], doc)
+        files = self.holding(wanted, doc)
         return [one for file in files for one in self._given(doc, file, wanted)]
 
     def _given(self, doc: StoredDoc, file: types.GrepResponseFiles, name: str) -> list[_Definition]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kb_app.config import Config
     from kb_app.drawing import Picture
     from kb_core.ports import IndexSnapshot
-    from kb_core.search import GrepQuery
+    from kb_core.search import Constant, GrepQuery
     from kb_core.wire import types
 
 __all__ = ["Texts"]
@@ -77,6 +77,20 @@ class Texts:
 
         snapshot = self._snapshot()
         return grep(snapshot, query, self._freshness(snapshot), stop=stop)
+
+    def constants(self, path: str, names: Collection[str]) -> Mapping[str, Constant]:
+        """Return the lines that give *names* their values for who reads the code at *path*.
+
+        In that document, else where one document of code alone gives such a name a value.
+        """
+        return self._constants(self._snapshot(), path, names)
+
+    def _constants(
+        self, snapshot: IndexSnapshot, path: str, names: Collection[str]
+    ) -> Mapping[str, Constant]:
+        from kb_app._search.constants import constants
+
+        return constants(snapshot, path, names, self._freshness(snapshot))
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
         """Return fetch_result.v1 of a chunk and its neighbours; a unique id prefix will do."""

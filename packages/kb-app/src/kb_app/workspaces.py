@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from kb_core.answers import Answer, AskQuery
     from kb_core.ingest import IngestEvent, Mark
     from kb_core.ports import IndexSnapshot
-    from kb_core.search import AggregatedResponse, SearchResponse
+    from kb_core.search import AggregatedResponse, Constant, SearchResponse
     from kb_core.wire import types
 
 __all__ = ["Place", "cached_folders", "forget", "over_folders", "place_of", "place_of_folders"]
@@ -416,6 +416,10 @@ class Workspace(KnowledgeBase):
             found = super().grep(query, stop=stop)
         found["searched"] += self._left.files if found["complete"] else 0
         return found
+
+    def constants(self, path: str, names: Collection[str]) -> Mapping[str, Constant]:
+        # For an answer, which has looked at the folder.
+        return self._constants(super()._snapshot(), path, names)
 
     def sources(self) -> list[tuple[str, str]]:
         return [(source.id, str(source.root)) for source in self._config.sources]

@@ -31,6 +31,7 @@ __all__ = [
     "CaseMode",
     "Clause",
     "ClauseKind",
+    "Constant",
     "FileRole",
     "FusionInput",
     "GrepQuery",
@@ -157,6 +158,14 @@ MAX_GREP_LINES = 10_000
 MAX_GREP_CONTEXT = 50
 CaseMode: TypeAlias = Literal["smart", "exact", "ignore"]
 """``smart``: case counts where the pattern has a capital letter."""
+
+
+class Constant(NamedTuple):
+    """A line of code that gives a name its value: of which document, its number, what it says."""
+
+    path: str
+    line: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -222,5 +222,13 @@ def lone_character(schema: tantivy.Schema, character: str) -> Query:
 
 
 def inside(schema: tantivy.Schema, part: str) -> Query:
-    """Return the query for chunks with a word that has *part*, as written, anywhere in it."""
+    """Return the query for chunks with a word that has *part*, as written, anywhere in it.
+
+    All words of the index are walked for it.
+    """
     return Query.regex_query(schema, "exact", f".*{part}.*")
+
+
+def beginning(schema: tantivy.Schema, part: str) -> Query:
+    """Return the query for chunks with a word that begins with *part*, as written."""
+    return Query.regex_query(schema, "exact", f"{part}.*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import chain, compress
 from operator import neg
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,11 @@ from kb_core.values import replace, tuples
 from kb_search.analysis import languages_of
 from kb_search.fusion import from_negated, rounded
 from kb_search.lexical import better_of, build_ranking, describe
-from kb_search.narrowing import build_filter, inside, one_of, only
+from kb_search.narrowing import all_of, beginning, build_filter, inside, one_of, only
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
 from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
-from kb_search.texts import WHOLE, Shelf, batch_of, words_of
+from kb_search.texts import WHOLE, Shelf, Word, batch_of, words_of
 from kb_search.vector_files import VectorSet
 from kb_search.weighing import known_words
 
@@ -49,6 +49,8 @@ _MARGIN = 2.0
 _REMEMBERED = 50_000
 _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
+_FEW_DOCS = 200
+"""So many are looked through sooner than an index is asked which of them have another word."""
 _BATCH = 500
 _CHUNKS_KEPT = 1000
 _BLOCKS_KEPT = 100_000
@@ -503,28 +505,51 @@ class Snapshot:
 
     def _holding(self, keys: set[int], needs: Sequence[Sequence[str]]) -> set[int]:
         """Return those of *keys* of which the index does not say that they lack a need."""
-        whole = Query.term_query(self._records.schema, "state", WHOLE, "basic")
         with translate_errors("look for the words of a pattern"):
-            addresses = self._records.addresses("text", whole)
-            told = set(self._records.column("key", addresses))
-            known = told & keys
+            known = self._told & keys
             for one in needs:
-                if not known:
+                known &= self._holding_any(one, len(known))
+                if len(known) <= _FEW_DOCS:
                     break
-                known &= self._holding_any(one)
-        return known | (keys - told)
+            return known | (keys - self._told)
 
-    def _holding_any(self, literals: Sequence[str]) -> set[int]:
+    @cached_property
+    def _told(self) -> set[int]:
+        """Which documents have all their words in the index."""
+        whole = Query.term_query(self._records.schema, "state", WHOLE, "basic")
+        return set(self._records.column("key", self._records.addresses("text", whole)))
+
+    def _holding_any(self, literals: Sequence[str], among: int) -> set[int]:
+        """Return what may hold one of *literals*, which is asked of so many documents."""
         found: set[int] = set()
         for literal in literals:
-            parts, pairs = words_of(literal)
-            queries = [inside(self._schema, part) for part in parts[:_MOST_WORDS]]
-            queries += [Query.term_query(self._schema, "cjk", pair) for pair in pairs[:_MOST_WORDS]]
-            if not queries:
-                return set(self._texts)  # nothing that the index knows
-            held = [self._docs_with(query) for query in queries]
-            found |= held[0].intersection(*held[1:])
+            names, pairs = words_of(literal)
+            quick = [query for words in names if (query := self._begun(words)) is not None]
+            quick += [Query.term_query(self._schema, "cjk", pair) for pair in pairs[:_MOST_WORDS]]
+            inner = {word.text for words in names for word in words if not word.is_begun}
+            longest = sorted(inner, key=len, reverse=True)[: max(0, _MOST_WORDS - len(quick))]
+            longest = longest if among > _FEW_DOCS else []
+            if not (quick or longest):
+                return set(self._texts)  # nothing that the index knows, or that is worth asking
+            held: set[int] | None = None
+            for query in chain(quick, (inside(self._schema, part) for part in longest)):
+                with_it = self._docs_with(query)
+                held = with_it if held is None else held & with_it
+                if len(held) <= _FEW_DOCS:
+                    break  # it takes less to look through them
+            found |= held or set()
         return found
+
+    def _begun(self, words: Sequence[Word]) -> Query | None:
+        """Return the query for chunks with a name that has these words: those known to begin."""
+        queries = [
+            Query.term_query(self._schema, "exact", word.text, "basic")
+            if word.is_ended
+            else beginning(self._schema, word.text)
+            for word in words
+            if word.is_begun
+        ]
+        return all_of(queries) if queries else None
 
     def _docs_with(self, query: Query) -> set[int]:
         hits = self._chunks.search(

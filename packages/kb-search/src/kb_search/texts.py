@@ -16,6 +16,7 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from itertools import pairwise
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kb_core.values import lazy_pattern
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kb_core.records import DocumentRecord
     from kb_core.stored import StoredText, TextBatch
 
-__all__ = ["WHOLE", "Shelf", "TextId", "batch_of", "is_whole", "words_of"]
+__all__ = ["WHOLE", "Shelf", "TextId", "Word", "batch_of", "is_whole", "words_of"]
 
 TextId: TypeAlias = tuple[int, int]
 """The key of a document, and the sequence at which its text was published."""
@@ -50,6 +51,9 @@ _RUN = lazy_pattern(
     "\u0376\u0377\u0386\u0388-\u03ff\u0400-\u0481\u048a-\u052f]+"
 )
 _SHORTEST = 2
+_NAME = lazy_pattern(r"\w+")
+_PARTING = frozenset(map(chr, range(128))) - frozenset("'") - frozenset(ascii_letters + digits)
+"""Signs that part two words; an apostrophe may be within one."""
 
 
 def is_whole(doc: DocumentRecord) -> bool:
@@ -83,17 +87,41 @@ def _holds_words(text: str, one: tuple[int, int], other: tuple[int, int]) -> boo
     return True
 
 
-def words_of(literal: str) -> tuple[list[str], list[str]]:
-    """Return what terms of a text with *literal* have in them: parts of words, pairs of CJK."""
-    runs = [fold(run) for run in _RUN.findall(unicodedata.normalize("NFC", literal))]
+class Word(NamedTuple):
+    """A part of a literal that is in a word of every text that has it."""
+
+    text: str
+    is_begun: bool
+    """Whether a word begins with it."""
+    is_ended: bool
+    """Whether a word ends with it."""
+
+
+def words_of(literal: str) -> tuple[list[list[Word]], list[str]]:
+    """Return what terms of a text with *literal* have in them: words, and pairs of CJK.
+
+    Words by the names that they are parts of: what is joined by ``_`` stands in one passage.
+    """
+    spelled = unicodedata.normalize("NFC", literal)
+    names = []
+    for name in _NAME.finditer(spelled):
+        words = [
+            Word(
+                fold(run[0]),
+                is_begun=spelled[run.start() - 1 : run.start()] in _PARTING,
+                is_ended=spelled[run.end() : run.end() + 1] in _PARTING,
+            )
+            for run in _RUN.finditer(spelled, *name.span())
+            if len(run[0]) >= _SHORTEST
+        ]
+        names += [words] if words else []
     pairs = [
         run[at : at + 2]
         for run in cjk_runs(literal)
         if unicodedata.is_normalized("NFKC", run)
         for at in range(len(run) - 1)
     ]
-    parts = [run for run in runs if len(run) >= _SHORTEST]
-    return sorted(dict.fromkeys(parts), key=len, reverse=True), list(dict.fromkeys(pairs))
+    return names, list(dict.fromkeys(pairs))
 
 
 class _Packed(NamedTuple):

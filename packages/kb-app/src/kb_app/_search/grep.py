@@ -100,10 +100,15 @@ def grep(
     *,
     seconds: float = SECONDS,
     stop: Event | None = None,
+    within: Filter | None = None,
 ) -> types.GrepResponse:
-    """Return grep_response.v1; what is there when time is up, or somebody says to *stop*."""
+    """Return grep_response.v1; what is there when time is up, or somebody says to *stop*.
+
+    *within* says which documents are looked through, beside what *query* says.
+    """
     pattern = _compiled(query)
     where, warnings = _where(snapshot, query)
+    where = all_of([where, within])
     looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
     found = list(looking.through(snapshot.texts(where, pattern.needs)))
     total = _count(snapshot, where)

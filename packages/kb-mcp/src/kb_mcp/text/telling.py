@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 from kb_app.shown import printable
 from kb_app.shown.marks import marks
 from kb_core.media import Media
+from kb_core.search import Constant
 from kb_core.text import indent_of
 from kb_core.values import dataclass, replace
 from kb_mcp.text import INDENT, indented, named, numbered, weight
@@ -33,10 +34,8 @@ __all__ = [
     "LONGEST_LINE",
     "LookUp",
     "Telling",
-    "Value",
     "around",
     "code_lines",
-    "constants_used",
     "cut",
     "values_of",
 ]
@@ -102,20 +101,11 @@ _MOST_VALUES = 3
 _LONGEST_VALUE = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A line that gives a constant its value, and where it stands."""
-
-    path: str
-    line: int
-    text: str
-
-
-LookUp: TypeAlias = Callable[[str, Collection[str]], Mapping[str, Value]]
+LookUp: TypeAlias = Callable[[str, Collection[str]], Mapping[str, Constant]]
 """Finds, for the document at a path, the lines that define names, as far as that is certain."""
 
 
-def constants_used(text: str) -> list[str]:
+def _constants_used(text: str) -> list[str]:
     """Return the names in capitals that lines of code use and do not give a value, in order."""
     given = set(_GIVEN.findall(text))
     return [name for name in dict.fromkeys(_CONSTANT.findall(text)) if name not in given]
@@ -130,7 +120,7 @@ def values_of(
     """
     if look_up is None or not piece.is_code:
         return []
-    names = constants_used("\n".join(piece.lines()))
+    names = _constants_used("\n".join(piece.lines()))
     if not names:
         return []
     path = piece.hits[0]["doc_path"]
@@ -154,7 +144,7 @@ def code_lines(
     return [*piece.lines(), *values_of(piece, look_up)]
 
 
-def _value(value: Value, path: str) -> str:
+def _value(value: Constant, path: str) -> str:
     place = f"{value.line} " if value.path == path else f"{named(value.path)}:{value.line}: "
     return f"{place}{printable(cut(value.text, 0, _LONGEST_VALUE))}"
 

@@ -70,7 +70,7 @@ def _with_enough(arguments: Arguments) -> Arguments:
 def _tell_codebase_search(call: Call) -> str:
     found = call.kb.codebase_search(_with_enough(call.arguments), passages=True)
     is_whole = call.max_tokens is not None
-    look_up = Constants(call.kb, found)
+    look_up = Constants(call.kb)
     told = codebase_text(found, call.max_tokens, call.given, is_whole=is_whole, look_up=look_up)
     call.shown.extend(told.lines)
     return told.text

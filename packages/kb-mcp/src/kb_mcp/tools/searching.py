@@ -93,7 +93,7 @@ def _told(call: Call, found: Answer, about: str) -> str:
     if cursor := found["next_cursor"]:
         found = {**found, "next_cursor": call.memory.short(cursor)}
     shown_by = about if call.max_tokens is None else None
-    constants = Constants(call.kb, found)
+    constants = Constants(call.kb)
     told = search_text(found, call.max_tokens, call.given, shown_by, look_up=constants)
     call.shown.extend(told.lines)
     return told.text
@@ -271,7 +271,7 @@ def _tell_bulk_search(call: Call) -> str:
         if (response := one["response"]) and (cursor := response["next_cursor"]):
             response["next_cursor"] = call.memory.short(cursor)
     tell = aggregated_text if "aggregated" in found else bulk_text
-    is_whole, constants = call.max_tokens is not None, Constants(call.kb, found)
+    is_whole, constants = call.max_tokens is not None, Constants(call.kb)
     told = tell(found, call.max_tokens, call.given, is_whole=is_whole, look_up=constants)
     call.shown.extend(told.lines)
     return told.text
