@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
 from itertools import chain, compress
 from operator import neg
@@ -22,7 +22,7 @@ from kb_search.narrowing import all_of, beginning, build_filter, inside, one_of,
 from kb_search.opening import SIGNPOST, Part, Segments, damaged, payload_of, translate_errors
 from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, TermStatistics, drift, measure, pivots
-from kb_search.texts import WHOLE, Shelf, Word, batch_of, words_of
+from kb_search.texts import WHOLE, Shelf, TextId, Word, batch_of, words_of
 from kb_search.vector_files import VectorSet
 from kb_search.weighing import known_words
 
@@ -295,14 +295,14 @@ class Snapshot:
     def texts(self, where: Filter | None, needs: Sequence[Sequence[str]], /) -> Iterator[TextBatch]:
         """Yield the texts of documents that pass *where*, but for some that lack a need."""
         places, shelf = self._texts, self._shelf
-        keys = set(places) if where is None else self._doc_keys(where) & places.keys()
-        wanted = {(key, places[key][0]) for key in keys}
+        keys = places.keys() if where is None else self._doc_keys(where) & places.keys()
+        wanted = self._ids if where is None else {(key, places[key][0]) for key in keys}
         if missing := shelf.lacks(wanted):
             # Who asks again asks for other words: then it is cheaper to have read them all.
-            for one in shelf.worth_reading(sorted(missing)):
+            for one in shelf.worth_reading(missing):
                 shelf.put(one, self._read_text(one[0]))
-            keys = self._holding(keys, needs) if needs else keys
-            wanted = {(key, places[key][0]) for key in keys}
+            if needs:
+                wanted = {(key, places[key][0]) for key in self._holding(keys, needs)}
         batches = shelf.batches(wanted)
         yield from batches
         here = {key for batch in batches for key, _, _ in batch.spans}
@@ -490,6 +490,11 @@ class Snapshot:
         self._shelf.keep_only((key, rev) for key, (rev, _) in found.items())
         return found
 
+    @cached_property
+    def _ids(self) -> frozenset[TextId]:
+        """Which texts there are, as a shelf knows them."""
+        return frozenset((key, sequence) for key, (sequence, _) in self._texts.items())
+
     def _read_text(self, key: int) -> StoredText:
         from kb_core.stored import StoredText  # a search by words needs neither
         from kb_search.patterns import form_of
@@ -503,7 +508,7 @@ class Snapshot:
         with translate_errors("filter documents"):
             return set(self._records.column("key", self._records.addresses("doc", narrow)))
 
-    def _holding(self, keys: set[int], needs: Sequence[Sequence[str]]) -> set[int]:
+    def _holding(self, keys: AbstractSet[int], needs: Sequence[Sequence[str]]) -> set[int]:
         """Return those of *keys* of which the index does not say that they lack a need."""
         with translate_errors("look for the words of a pattern"):
             known = self._told & keys

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set as AbstractSet
+from heapq import nsmallest
 from itertools import pairwise
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -165,19 +166,21 @@ class Shelf:
             self._here -= gone
             self._is_full = False
 
-    def lacks(self, keys: Iterable[TextId]) -> list[TextId]:
+    def lacks(self, keys: AbstractSet[TextId]) -> AbstractSet[TextId]:
         """Return those of *keys* that have to be read."""
-        return [key for key in keys if key not in self._here]
+        return keys - self._here
 
-    def worth_reading(self, missing: Sequence[TextId]) -> Sequence[TextId]:
+    def worth_reading(self, missing: Collection[TextId]) -> Sequence[TextId]:
         """Return what of that to read in advance: from the second time on a part of it.
 
-        A process that asks once reads nothing in vain, and none waits long for it.
+        A process that asks once reads nothing in vain, and none waits long for it. Nothing
+        where there is no room for all, by the size of those that are here.
         """
         self._asked += 1
-        if self._asked == 1 or self._is_full:
+        wanted = len(missing) * self._size / max(1, len(self._here))
+        if self._asked == 1 or self._is_full or wanted > self._room - self._size:
             return ()
-        return missing[:_AT_ONCE]
+        return nsmallest(_AT_ONCE, missing)
 
     def batches(self, keys: AbstractSet[TextId]) -> list[TextBatch]:
         """Return those of *keys* that are here, by form and document."""
