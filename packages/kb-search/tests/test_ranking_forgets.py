@@ -172,6 +172,51 @@ def test_roughly_common_words_are_counted_by_their_share_and_rare_ones_exactly(
     assert searcher.search.call_count == 1
 
 
+@pytest.fixture
+def counted_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every word counted by whoever writes, as in a large index."""
+    monkeypatch.setattr("kb_search.common_words.LARGE", 0)
+    monkeypatch.setattr("kb_search.common_words._COMMON", 1)
+
+
+def _told_and_counted(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
+    """Return in how many passages some stems stand as told ahead, and as a search counts them."""
+    statistics = Reader(folder).snapshot().statistics
+    told = {word: statistics._common.get("stem", word) for word in ("alpha", "bread", "lighthous")}
+    statistics._common = cast("Any", SimpleNamespace(get=lambda *_: None))
+    counted = {word: statistics.frequency("stem", word) for word in told}
+    return {word: count for word, count in told.items() if count is not None}, counted
+
+
+@pytest.mark.usefixtures("counted_ahead")
+def test_a_writer_counts_common_words_ahead_where_passages_were_deleted(tmp_path: Path) -> None:
+    corpus, told = Corpus(), tmp_path / "lexical/chunks/common.json"
+    with closing(Writer(tmp_path)) as writer:
+        docs = [corpus.document(f"{n}.md", f"alpha {'bread' * (n < 3)}") for n in range(10)]
+        writer.publish(corpus.publication(*docs))
+    assert not told.exists()  # what the engine's dictionary says is right
+
+    with closing(Writer(tmp_path)) as writer:
+        edited = corpus.document("0.md", "alpha lighthouse")
+        writer.publish(corpus.publication(edited, removed=["2.md", "9.md"]))
+    ahead, counted = _told_and_counted(tmp_path)
+    assert ahead == counted == {"alpha": 8, "bread": 1, "lighthous": 1}
+    statistics = Reader(tmp_path).snapshot().statistics
+    statistics._searcher = cast("Any", SimpleNamespace(doc_freq=statistics._searcher.doc_freq))
+    assert statistics.frequency("stem", "alpha") == 8  # no search
+
+    with closing(Writer(tmp_path)):
+        pass  # nothing is written, and nothing counted again
+    assert _told_and_counted(tmp_path)[0] == ahead
+
+    killed = Writer(tmp_path)
+    killed.publish(corpus.publication(removed=["0.md"]))
+    assert _told_and_counted(tmp_path) == ({}, {"alpha": 7, "bread": 1, "lighthous": 0})
+    killed.close()
+    told.write_bytes(told.read_bytes().replace(b'"bread":1', b'"bread":9'))
+    assert _told_and_counted(tmp_path)[0] == {}  # damaged: as if there were none
+
+
 def test_an_index_that_is_mostly_dead_is_known_for_it(tmp_path: Path) -> None:
     corpus = Corpus()
     first = [corpus.document(f"{n}.md", f"alpha {n}") for n in range(1500)]

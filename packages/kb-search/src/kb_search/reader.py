@@ -26,6 +26,7 @@ import tantivy
 from kb_core.control import Control, VectorFiles
 from kb_core.errors import IndexCorrupt, IoError, KbError, NotIndexed
 from kb_core.values import replace
+from kb_search.common_words import CommonWords
 from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,
@@ -145,6 +146,7 @@ class Reader:
             control=replace(control, vectors={key: control.vectors[key] for key in vectors}),
             chunks=(chunks, searcher),
             segments=segments,
+            common=CommonWords(self._chunks_dir, segments.state),
             records=records,
             vectors=vectors,
             shelf=self._shelf,

@@ -29,6 +29,7 @@ from kb_search.weighing import known_words
 if TYPE_CHECKING:
     from kb_core.stored import Ledger, StoredChunk, StoredDoc, StoredFile, StoredText, TextBatch
     from kb_search.blinders import Blinders
+    from kb_search.common_words import CommonWords
     from kb_search.records import Records
     from kb_search.sifting import Sieve
 
@@ -66,6 +67,7 @@ class Snapshot:
         control: Control,
         chunks: tuple[tantivy.Index, tantivy.Searcher],
         segments: Segments,
+        common: CommonWords,
         records: Part | None,
         vectors: Mapping[str, VectorSet],
         shelf: Shelf | None = None,
@@ -76,7 +78,7 @@ class Snapshot:
         self._index, self._chunks = chunks
         self._schema = self._index.schema
         self._record_part = records
-        self._segments = segments
+        self._segments, self._common = segments, common
         self._counted = self.statistics = self._counting(None)
         """Of what is there, and of all that it may be a part of (``sampled``), for ranking."""
         self._vectors = vectors
@@ -147,6 +149,7 @@ class Snapshot:
             self._chunks,
             segments=self._segments,
             passages=self.control.statistics.get(PASSAGES, 0),
+            common=self._common,
             sampling=sampling,
             is_rough=is_rough,
         )

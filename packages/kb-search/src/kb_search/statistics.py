@@ -6,8 +6,9 @@ passage would rank by what used to stand in its index. Two remedies, of which ea
 
 * **Frequencies.** A weight is a factor, so the engine's inverse document frequency is
   replaced by that of the live passages: ``TermStatistics`` gives the quotient of both. A
-  word is counted among live passages only where the index holds deleted ones, and once per
-  published state. Control records, of which each publication deletes one, hold no word.
+  word is counted among live passages only where the index holds deleted ones, once per
+  published state, and not where a writer has counted it (``CommonWords``). Control
+  records, of which each publication deletes one, hold no word.
 * **Lengths.** The mean length stands inside BM25's denominator, where no factor reaches it.
   So it is *made* right: the writer adds filler records, which nothing finds, until the mean
   of all records, deleted ones included, is the **pivot** of each field: the mean over the
@@ -34,6 +35,7 @@ from tantivy import Query
 
 from kb_core.search import Sampling
 from kb_core.values import dataclass
+from kb_search.common_words import CommonWords
 from kb_search.narrowing import only, term_of
 from kb_search.opening import CONTROL, Segments
 from kb_search.weighing import AGAIN, FILLING, idf
@@ -163,13 +165,14 @@ def drift(counted: Counted, aims: Mapping[str, int]) -> float:
 class TermStatistics:
     """In how many live passages words stand, at one published state; shared by threads."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of one published state
         self,
         schema: tantivy.Schema,
         searcher: tantivy.Searcher,
         *,
         segments: Segments,
         passages: int,
+        common: CommonWords,
         sampling: Sampling | None = None,
         is_rough: bool = False,
     ) -> None:
@@ -182,6 +185,7 @@ class TermStatistics:
         self._searcher = searcher
         self._segments = segments
         self._passages = passages
+        self._common = common
         self._is_rough = is_rough
         """Where it will do to know about how many passages hold a common word."""
         self._live: dict[tuple[str, str], int] = {}
@@ -215,6 +219,9 @@ class TermStatistics:
             return counted
         if self._is_rough and counted > _COMMON:
             return round(counted * self._passages / self._searcher.doc_freq("kind", "chunk"))
+        told = self._common.get(field, term)
+        if told is not None:
+            return told
         query = Query.term_query(self._schema, field, term, "basic")
         found: Any = self._searcher.search(query, 1, count=True)
         return int(found.count)

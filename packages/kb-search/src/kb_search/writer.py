@@ -14,7 +14,7 @@ operation of a writer can be lost while small segments wait for a merge).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -27,7 +27,7 @@ from kb_core.disk import remove_folder
 from kb_core.errors import IndexCorrupt
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
 from kb_core.values import replace
-from kb_search import sums
+from kb_search import common_words, sums
 from kb_search.analysis import analyze
 from kb_search.narrowing import only
 from kb_search.opening import (
@@ -206,13 +206,30 @@ class Writer:
         """Wait for merges, fill up what they changed, and let go; closing twice is harmless."""
         if not self._is_open or self._chunks.is_closed:
             return
+        counting, counts = _Aside(), dict[str, Mapping[str, int]]()
+        if self._control and self._control.statistics.get(PASSAGES, 0) >= common_words.LARGE:
+            # Beside the merges, which change no count.
+            counting.start(lambda: counts.update(self._counts()))
         self._records.close()
         self._chunks.close()
+        counting.join()  # what it raised, a reader finds out for itself
         if self._control is None:
             return
         self._fill_up(self._control)
         with suppress(OSError, ValueError):  # without sums, less is noticed; nothing is lost
             sums.leave(self._data_dir)
+            folder = self._lexical_dir / "chunks"
+            common_words.leave(folder, read_segments(folder).state, counts)
+
+    def _counts(self) -> common_words.Counts:
+        """Return the common words, where readers would have to count passages that hold them."""
+        folder, index = self._lexical_dir / "chunks", self._chunks.index
+        if told := common_words.CommonWords(folder, read_segments(folder).state).counts:
+            return told  # nothing was written since
+        index.reload()
+        passages = self._control.statistics[PASSAGES] if self._control else 0
+        has_deleted = index.searcher().doc_freq("kind", "chunk") != passages
+        return common_words.count(index) if has_deleted else {}
 
     def _fill_up(self, control: Control) -> None:
         for _ in range(_MOST_FILLINGS):
