@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -22,7 +23,7 @@ from kb_core.values import replace
 from kb_search import products
 from kb_search.blinders import Blinders, blinders_of
 from kb_search.reader import Reader
-from kb_search.small_view import SmallView
+from kb_search.small_view import SmallView, _near_the_largest
 from kb_search.vector_files import (
     VectorSet,
     cut_tails,
@@ -246,6 +247,38 @@ def test_many_keys_that_have_no_vector_are_not_looked_for_one_by_one(
     monkeypatch.setattr("kb_search.small_view._FEWER", 40)
     assert small.known(range(1, 9)) == {*range(1, 9)}
     assert place.call_count < 40
+
+
+_scores = st.lists(
+    st.floats(-400, 400, width=32) | st.sampled_from([0.0, 1.0, 128.0, -np.inf]), min_size=1
+)
+
+
+@settings(max_examples=40)
+@given(_scores, st.integers(1, 90), st.integers(1, 40))
+def test_the_largest_scores_are_found_with_all_that_are_as_large(
+    scores: list[float], wanted: int, sampled: int
+) -> None:
+    least = sorted(scores)[-wanted:][0]
+    told = memoryview(array("f", scores)).cast("B").cast("f")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kb_search.small_view._SAMPLED", sampled)
+        found = SmallView._largest(Mock(), told, wanted, None)
+
+    if wanted < len(scores):
+        assert found == [at for at, score in enumerate(scores) if score >= least]
+    else:
+        assert found == [*range(len(scores))]
+
+
+def test_few_numbers_are_looked_at_where_the_largest_are_looked_for() -> None:
+    drawn = array("f", np.random.default_rng(5).normal(90, 20, 50_000).tolist())
+    scores = memoryview(drawn).cast("B").cast("f")
+
+    near = _near_the_largest(scores, 20)
+
+    assert 20 <= len(near) < 2_000
 
 
 @pytest.mark.parametrize("view", [VectorView, SmallView])

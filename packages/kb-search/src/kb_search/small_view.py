@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence, Sized
 from heapq import nlargest
 from itertools import compress
-from math import inf
+from math import inf, isqrt
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from kb_core.search import Scored
@@ -47,9 +47,11 @@ _LOOKED_UP = 10
 _FEWER, _MOST_TURNS = 40, 16
 """To find a key takes as long as to look at so many rows; and where so many keys do not follow
 the one before, all rows are looked at instead."""
-_GROUPS_WANTED, _MOST_GROUPED = 4, 256
-"""Groups of rows of which the largest is looked for first, as in ``kb_search.vectors``; it is no
-dearer to look for that of many rows than of few."""
+_SAMPLED = 4096
+"""Scores of which the largest are looked for first, to tell how large those wanted are."""
+_BOUND = struct.Struct("<f")
+_BYTES, _BELOW_ZERO, _MORE = range(256), 0x80, 2
+_MARKED = bytes(map(bool, _BYTES))
 
 
 class ExactScan(ABC, Generic[Asked, Scores, Rows]):
@@ -264,15 +266,8 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
     def _largest(self, rough: memoryview[float], wanted: int, rows: list[int] | None) -> list[int]:
         if wanted >= len(rough):
             return list(range(len(rough))) if rows is None else rows
-        size = min(_MOST_GROUPED, max(1, len(rough) // (_GROUPS_WANTED * wanted)))
-        groups = range(0, len(rough), size)
-        tops = [max(rough[at : at + size]) for at in groups]
-        bound = nlargest(wanted, tops)[-1] if wanted <= len(tops) else -inf
-        high = (at for at, top in zip(groups, tops, strict=True) if top >= bound)
-        near = [
-            at + n for at in high for n, score in enumerate(rough[at : at + size]) if score >= bound
-        ]
         # With those that are as large as the last of them.
+        near = _near_the_largest(rough, wanted)
         least = nlargest(wanted, map(rough.__getitem__, near))[-1]
         found = [at for at in near if rough[at] >= least]
         return found if rows is None else [rows[at] for at in found]
@@ -285,3 +280,42 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
 
     def _numbers(self, row: int) -> memoryview:
         return self._i8[row * self._width : (row + 1) * self._width]
+
+
+def _near_the_largest(scores: memoryview[float], wanted: int) -> Sequence[int]:
+    """Return where the *wanted* largest of *scores* are, ascending, and some that are smaller.
+
+    How large they are is told by a sample, and said again where that was too much.
+    """
+    step = max(1, len(scores) // _SAMPLED)
+    sample = sorted(scores[::step], reverse=True)
+    rank = wanted // step
+    rank += 3 * isqrt(rank) + 3
+    while rank < len(sample):
+        near = _from(sample[rank], scores)
+        if len(near) >= wanted:
+            return near
+        rank *= 2
+    return range(len(scores))
+
+
+def _from(bound: float, scores: memoryview[float]) -> Sequence[int]:
+    """Return where *scores* are that are not less than *bound*, ascending, and a few others.
+
+    The first two bytes of a number above 0 are in its order, and a million of them are looked
+    through in the time in which Python looks at a tenth of as many numbers.
+    """
+    if not bound > 0:
+        return range(len(scores))
+    *_, second, first = _BOUND.pack(bound)
+    firsts = bytes(_MORE if first < one < _BELOW_ZERO else one == first for one in _BYTES)
+    seconds = bytes(_MORE | (one >= second) for one in _BYTES)
+    told = scores.tobytes()
+    large = int.from_bytes(told[3::4].translate(firsts), "little")
+    large &= int.from_bytes(told[2::4].translate(seconds), "little")
+    marks = large.to_bytes(len(scores), "little").translate(_MARKED)
+    found, at = list[int](), marks.find(1)
+    while at >= 0:
+        found.append(at)
+        at = marks.find(1, at + 1)
+    return found
