@@ -218,6 +218,33 @@ def test_work_that_fails_in_time_says_so(world: SearchWorld) -> None:
         engine.search(dataclasses.replace(QUERY, mode=SearchMode.VECTOR))
 
 
+def test_many_vectors_are_compared_beside_the_search_by_words(
+    world: SearchWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, before = world.engine(), world.engine().search(QUERY)
+    asked, embed = [], engine.embed
+
+    def noted(text: str) -> bytes:
+        asked.append(threading.current_thread().name)
+        return embed(text)
+
+    engine.embed = noted
+    engine.search(QUERY)
+    monkeypatch.setattr("kb_app._search.channels._MANY_VECTORS", 21)
+    beside = engine.search(QUERY)
+    engine.search(dataclasses.replace(QUERY, mode=SearchMode.VECTOR))
+
+    here = threading.current_thread().name
+    assert asked == [here, "kebab-nearest", here]
+    assert (beside.hits, beside.confidence) == (before.hits, before.confidence)
+
+    def fail(_text: str) -> bytes:
+        raise ModelMissing("no model here")
+
+    engine.embed = fail
+    assert engine.search(QUERY).degraded == ("vector: no model here",)
+
+
 def test_a_deadline_hands_over_results_and_errors(gate: threading.Event) -> None:
     assert Deadline(None).start(lambda: 5)() == 5
     assert Deadline(10_000).start(lambda: 5)() == 5

@@ -1,7 +1,8 @@
 """What both channels propose: pools that do not depend on the page asked for.
 
 When a channel cannot run, the other answers and ``degraded`` says why. With a deadline
-the vector channel runs beside the lexical one and is waited for until the time is up.
+the vector channel runs beside the lexical one and is waited for until the time is up; beside
+it, too, where there are many vectors, which hold no lock while they are scanned.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from enum import IntFlag
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from kb_app._search.query import ParsedQuery
 from kb_core.clock import to_epoch
@@ -55,6 +57,9 @@ _ALL_BUT_WHOLE = 0.9
 _WORTH_WAITING_FOR = 50
 """So many of the best passages by words can come to the top once they have a vector."""
 
+_MANY_VECTORS = 250_000
+"""So many take some milliseconds, in which the engine looks for words beside it."""
+
 _left_behind: set[threading.Thread] = set()
 
 
@@ -73,13 +78,14 @@ class Deadline:
         """Say whether the time is up."""
         return self._until is not None and time.perf_counter() >= self._until
 
-    def start(self, work: Callable[[], _Result]) -> Callable[[], _Result]:
+    def start(self, work: Callable[[], _Result], *, beside: bool = False) -> Callable[[], _Result]:
         """Start *work*; what is returned waits for its result, or raises ``Late``.
 
-        Without a deadline the work is done by whoever asks for the result.
+        Without a deadline the work is done by whoever asks for the result, unless it is to be
+        done *beside* other work.
         """
         if self._until is None:
-            return work
+            return _beside(work) if beside else work
         from concurrent.futures import Future  # rarely needed, and not cheap to load
 
         future: Future[_Result] = Future()
@@ -103,6 +109,32 @@ def is_working() -> bool:
     """Say whether work that was not waited for still runs in this process."""
     _left_behind.difference_update([t for t in _left_behind if not t.is_alive()])
     return bool(_left_behind)
+
+
+def _beside(work: Callable[[], _Result]) -> Callable[[], _Result]:
+    """Start *work* on a thread; what is returned waits for its result, or raises what it raised."""
+    done: list[Callable[[], _Result]] = []
+
+    def do() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
+            done.append(partial(_raise, error))
+        else:
+            done.append(lambda: result)
+
+    thread = threading.Thread(target=do, name="kebab-nearest")
+    thread.start()
+
+    def wait() -> _Result:
+        thread.join()
+        return done[0]()
+
+    return wait
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 def _fulfil(future: Future[_Result], work: Callable[[], _Result]) -> None:
@@ -252,7 +284,8 @@ def propose(  # noqa: PLR0913 - the parts of one search
     vectors = None
     if Channel.VECTOR in wanted and _has_vectors(snapshot, settings, proposals):
         vectors = deadline.start(
-            lambda: _nearest(snapshot, parsed.meant, where, down_to, str(model_key), embed)
+            lambda: _nearest(snapshot, parsed.meant, where, down_to, str(model_key), embed),
+            beside=not alone and _are_many(snapshot, str(model_key)),
         )
     if Channel.LEXICAL in wanted:
         _add_words(proposals, snapshot, parsed, (where, down_to), alone=vectors is None)
@@ -422,6 +455,10 @@ def _has_vectors(snapshot: IndexSnapshot, settings: SearchSettings, proposals: P
         proposals.basis = Basis(coverage=embedded / chunks)
         proposals.degraded.append(f"vector: {embedded:,} of {chunks:,} chunks embedded")
     return bool(embedded)
+
+
+def _are_many(snapshot: IndexSnapshot, model_key: str) -> bool:
+    return _embedded(snapshot, model_key)[0] >= _MANY_VECTORS
 
 
 def _embedded(snapshot: IndexSnapshot, model_key: str) -> tuple[int, int]:
