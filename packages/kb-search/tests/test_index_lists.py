@@ -26,10 +26,11 @@ FOLDERS = ("a", "a-b", "a/b", "é", "z")
 
 
 @contextmanager
-def few_are_near(near: int) -> Iterator[None]:
+def few_are_near(near: int, few_of_all: int = 16) -> Iterator[None]:
     """Let the engine order no more than *near* rows, and look up three at once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(records, "_NEAR", near)
+        patch.setattr(records, "_FEW_OF_ALL", few_of_all)
         patch.setattr(records, "_AT_ONCE", 3)
         yield
 
@@ -59,13 +60,24 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return with_a_history(tmp_path_factory.mktemp("lists"))
 
 
+def _noting(state: Snapshot) -> Mock:
+    searcher = state._records._searcher
+    return Mock(wraps=searcher, num_docs=searcher.num_docs)
+
+
 @settings(max_examples=40)
-@given(start=st.integers(-45, 45), stop=st.integers(-45, 45), near=st.integers(0, 40))
+@given(
+    start=st.integers(-45, 45),
+    stop=st.integers(-45, 45),
+    near=st.integers(0, 40),
+    few_of_all=st.sampled_from([1, 16]),
+)
 def test_a_page_is_a_slice_of_the_whole_list(
-    state: Snapshot, start: int, stop: int, near: int
+    state: Snapshot, start: int, stop: int, near: int, few_of_all: int
 ) -> None:
     whole = list(state.docs(None))
-    with few_are_near(near):
+    state._records._order = None
+    with few_are_near(near, few_of_all):
         assert state.docs(None)[start:stop] == whole[start:stop]
         assert state.files(Glob("a/**"))[start:stop] == list(state.files(Glob("a/**")))[start:stop]
 
@@ -85,7 +97,7 @@ def test_a_list_has_what_is_newest_once_and_in_order(state: Snapshot, near: int)
 def test_a_page_far_down_takes_few_places_beyond_it(
     state: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, searcher = list(state.docs(None)), Mock(wraps=state._records._searcher)
+    whole, searcher = list(state.docs(None)), _noting(state)
     monkeypatch.setattr(state._records, "_searcher", searcher)
     monkeypatch.setattr(state._records, "_order", None)
 
@@ -95,6 +107,22 @@ def test_a_page_far_down_takes_few_places_beyond_it(
     assert pages == [whole[3:6], whole[6:9], whole[12:15]]
     asked = searcher.terms_with_prefix.call_args_list
     assert [each.kwargs["limit"] for each in asked] == [12, 30]
+
+
+def test_of_many_places_those_are_walked_that_begin_like_the_first(
+    state: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, searcher = list(state.docs(None)), _noting(state)
+    monkeypatch.setattr(state._records, "_searcher", searcher)
+    monkeypatch.setattr(state._records, "_order", None)
+
+    with few_are_near(1, few_of_all=1):
+        assert state.docs(None)[2:4] == whole[2:4]
+
+    walked = [
+        each for each in searcher.terms_with_prefix.call_args_list if each.kwargs.keys() > {"limit"}
+    ]
+    assert [each.args for each in walked] == [("place", "notes\0a-b/")]
 
 
 def test_one_row_is_taken_from_either_end(state: Snapshot) -> None:

@@ -7,7 +7,8 @@ deletes. Most of the time there is nothing of these, and a query only names its 
 
 Lists are by source and path, the ``place`` of a record. The engine sorts by it well where few
 come first; it reads the text of each that it keeps, in each segment. Farther down, its
-dictionary is walked instead, which is in that order already: a page reads its own rows.
+dictionary is walked instead, which is in that order already, as far as it begins like the first
+place: a page reads its own rows.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ _NEAR = 500
 """So many of the first rows are sorted by the engine."""
 _AHEAD = 2
 """So many times the places that are needed are taken, for the pages that follow."""
+_FEW_OF_ALL, _TRIED = 16, 4
+"""Where no more than such a part of all places is wanted, as many of them as are another part are
+looked at to learn how many begin like the first; it takes half as long as to walk them."""
 _SPARE = 16
 """Of few records, so many more are asked for: some of them may have been replaced."""
 _AT_ONCE = 2_000
 """Rows that are looked up by one query where all are read."""
+_UP = tantivy.Order.Asc
 _PLACE = itemgetter("source_id", "path")
 _STANDINGS = 10_000
 """More than there are states with their reasons."""
@@ -116,7 +121,7 @@ class Records:
             offset=start,
             count=False,
             order_by_field="place",
-            order=tantivy.Order.Asc,
+            order=_UP,
         ).hits
         return [address for _, address in hits]
 
@@ -124,10 +129,35 @@ class Records:
         """Return the places of *stop* rows at least, in order; those asked for last are kept."""
         kept = self._order
         if kept is None or kept[0] != name or len(kept[1]) < stop:
-            most = _AHEAD * stop
-            found = self._searcher.terms_with_prefix("place", "", filter_query=query, limit=most)
-            kept = self._order = (name, [term for term, n in found for _ in range(n)])
+            kept = self._order = (name, self._places(query, stop))
         return kept[1]
+
+    def _places(self, query: Query, stop: int) -> Sequence[str]:
+        """Return the first places in order, *stop* of them where there are so many.
+
+        The first of all is found by the engine. Whatever begins as that one does comes before
+        the rest, so only as much of the dictionary is walked as begins with enough of it.
+        """
+        most, walk = _AHEAD * stop, self._searcher.terms_with_prefix
+        begin = self._beginning(query, most)
+        found = walk("place", begin, filter_query=query, limit=most)
+        if begin and len(found) < stop:
+            found = walk("place", "", filter_query=query, limit=most)
+        return [term for term, n in found for _ in range(n)]
+
+    def _beginning(self, query: Query, most: int) -> str:
+        """Return how the first place begins, and *most* of all; nothing where that is no help."""
+        searcher = self._searcher
+        if most > searcher.num_docs // _FEW_OF_ALL:
+            return ""
+        best: Any = searcher.search(query, 1, count=False, order_by_field="place", order=_UP).hits
+        prefix, left = best[0][0] if best else "", searcher.num_docs // _TRIED
+        while prefix and left > 0:
+            tried = len(searcher.terms_with_prefix("place", prefix, limit=most))
+            if tried == most:
+                return str(prefix)
+            prefix, left = prefix[:-1], left - tried
+        return ""
 
     def at(self, kind: str, query: Query, places: Sequence[str]) -> Iterator[Any]:
         """Yield the rows at these places of a list of a kind, in its order."""
