@@ -201,6 +201,47 @@ def test_a_key_is_found_where_it_stands_and_not_across_two(
     assert small.rows_of([5, 1, 512]) == [1, 3, 4]
 
 
+@settings(max_examples=30)
+@given(
+    st.permutations(range(40)),
+    st.sets(st.integers(-3, 45)),
+    st.sets(st.integers(0, 39), max_size=6),
+    st.sampled_from([0, 1, 100]),
+)
+def test_rows_of_keys_that_follow_each_other_are_those_of_each(
+    order: list[int], wanted: set[int], dead: set[int], fewer: int
+) -> None:
+    keys = [*range(20), *(20 + key for key in order if key < 20)]  # half of them in order
+    small = SmallView.__new__(SmallView)
+    small.keys = memoryview(array("q", keys)).cast("B").cast("q")
+    small._rows, small._dead, small.looked_at = len(keys), frozenset(dead), 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kb_search.small_view._FEWER", fewer)
+        found = small.rows_of(wanted)
+
+    assert found == [row for row, key in enumerate(keys) if key in wanted and row not in dead]
+
+
+def test_keys_that_follow_each_other_are_found_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, query = filled(tmp_path, unit(300, 29)), unit(1, 30)[0].tobytes()
+    small = SmallView(map_files(tmp_path, files), files)
+    place, gathered = Mock(wraps=small._place), Mock(wraps=small._gathered)
+    monkeypatch.setattr(small, "_place", place)
+    monkeypatch.setattr(small, "_gathered", gathered)
+
+    assert small.rows_of(range(11, 139)) == [*range(10, 138)]
+    assert place.call_count == 1
+
+    many = small.nearest(query, 5, range(11, 139))
+    assert gathered.call_count == 1  # to score the best again: all are multiplied where they lie
+    monkeypatch.setattr("kb_search.small_view._GATHERED", 0)
+    assert small.nearest(query, 5, range(11, 139)) == many
+    assert gathered.call_count == 3
+
+
 def test_many_rows_are_multiplied_in_halves_beside_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -44,9 +44,13 @@ _NONE: frozenset[int] = frozenset()
 _KEY = struct.Struct("<q")
 _LOOKED_UP = 10
 """To look up rows takes a tenth of the time in which as many are looked through, or more."""
-_FEWER, _MOST_TURNS = 40, 16
+_FEWER, _MOST_TURNS = 80, 16
 """To find a key takes as long as to look at so many rows; and where so many keys do not follow
 the one before, all rows are looked at instead."""
+_TRIED = 16
+"""Of what it takes to look at all rows, such a part tells whether finding keys takes longer."""
+_GATHERED = 20
+"""To gather a row takes as long as to multiply so many where they lie."""
 _SAMPLED = 4096
 """Scores of which the largest are looked for first, to tell how large those wanted are."""
 _BOUND = struct.Struct("<f")
@@ -172,29 +176,45 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
     def rows_of(self, keys: Iterable[int]) -> list[int]:
         wanted = set(keys)
         self.looked_at += self._rows // _LOOKED_UP
-        few = len(wanted) * _FEWER < self._rows
-        if few and (found := self._followed(sorted(wanted))) is not None:
+        if (found := self._followed(array("q", sorted(wanted)))) is not None:
             return sorted(found)
         rows = compress(range(self._rows), map(wanted.__contains__, self.keys))
         return [row for row in rows if row not in self._dead]
 
-    def _followed(self, keys: Sequence[int]) -> list[int] | None:
-        """Return the live rows of *keys*, ascending, where most follow each other.
+    def _followed(self, keys: array[int]) -> list[int] | None:
+        """Return the live rows of *keys*, which ascend, where most follow each other.
 
         Mostly keys do, and those of a document nearly always. ``None`` where too few do.
         """
-        listed, last, found, turns = self.keys.tobytes(), 0, list[int](), 0
-        for key in map(_KEY.pack, keys):
+        listed, wanted, found = self.keys.tobytes(), keys.tobytes(), list[int]()
+        start = last = turns = looked = 0
+        while start < len(wanted):
+            key, looked = wanted[start : start + _KEY.size], looked + _FEWER
             at = self._place(listed, key, last, len(listed))
             if at < 0:
                 turns += 1
-                if turns > _MOST_TURNS:
-                    return None
                 at = self._place(listed, key, 0, last)
+            is_dear = looked * len(wanted) > self._rows * start  # if it goes on like that
+            if turns > _MOST_TURNS or (is_dear and looked > self._rows // _TRIED):
+                return None
+            size = _KEY.size
             if at >= 0:
-                found.append(at // _KEY.size)
-                last = at
+                size = self._alike(listed, at, wanted, start)
+                found += range(at // _KEY.size, (at + size) // _KEY.size)
+                last = at + size - _KEY.size
+            start += size
         return found
+
+    def _alike(self, listed: bytes, at: int, wanted: bytes, start: int) -> int:
+        """Return of how many bytes the live rows are that follow in both alike; of one or more."""
+        size = _KEY.size
+        while (
+            start + 2 * size <= len(wanted)
+            and listed[at : at + 2 * size] == wanted[start : start + 2 * size]
+        ):
+            size *= 2
+        rows = range(at // _KEY.size, (at + size) // _KEY.size)
+        return size if self._dead.isdisjoint(rows) else _KEY.size
 
     def _place(self, listed: bytes, key: bytes, start: int, end: int) -> int:
         """Return where a live row of *key* stands, or -1; not the end of one key and the next."""
@@ -235,6 +255,9 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
         return digits_of(struct.unpack(f"<{self._width}f", query))
 
     def _rough(self, asked: Digits, rows: list[int] | None) -> memoryview[float]:
+        if rows is not None and len(rows) * _GATHERED > self._rows:
+            scores = self._rough(asked, None)
+            return memoryview(array("f", map(scores.__getitem__, rows))).cast("B").cast("f")
         matrix = self._i8 if rows is None else self._gathered(rows)
         scale = self._scale if rows is None else array("f", [self._scale[row] for row in rows])
         scores = scaled(dots(matrix, asked.numbers[: self._width], self._width), scale)
