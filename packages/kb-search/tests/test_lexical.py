@@ -408,7 +408,25 @@ def test_what_a_query_requires_takes_time_that_grows_with_its_length_alone(
     assert len(asked) == len(set(words))
     texts = [requirement.clause.text for requirement in kept]
     assert texts == (["lock"] if "lock" in words else [])
-    assert searcher.searches <= 50
+    assert searcher.searches <= 51  # all together, and each with those before it
+
+
+@pytest.mark.parametrize(
+    ("words", "met", "searches"),
+    [("lock is held", "lock is held", 1), ("lock key held", "lock held", 4), ("none", "", 1)],
+)
+def test_what_is_required_is_tried_together_first(
+    tmp_path: Path, words: str, met: str, searches: int
+) -> None:
+    snapshot = snapshot_of(tmp_path, ["the lock is held", "the key is lost"])
+    searcher = Counting(snapshot._chunks)
+    query = LexicalQuery(tuple(Clause(word, kind="must") for word in words.split()))
+
+    asked = requirements(snapshot._schema, query, ["en"])
+    kept = satisfiable(cast("Searcher", searcher), asked)
+
+    assert [requirement.clause.text for requirement in kept] == met.split()
+    assert searcher.searches == searches
 
 
 def test_a_word_that_is_required_twice_is_required_once(tmp_path: Path) -> None:

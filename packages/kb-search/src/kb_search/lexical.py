@@ -81,16 +81,23 @@ def satisfiable(
 ) -> tuple[Requirement, ...]:
     """Return those of *asked* that some passage meets, all of them at once, in order.
 
-    Each is tried together with those before it, so more than a person would require are let
-    go untried: the time that a query takes must not grow with the square of its length.
+    Mostly one meets all. Else each is tried together with those before it, so more than a person
+    would require are let go untried: the time that a query takes must not grow with the square of
+    its length.
     """
+    tried = tuple(asked[:MOST_REQUIRED])
+    if not tried or _are_met(searcher, tried):
+        return tried
     kept: tuple[Requirement, ...] = ()
-    for requirement in asked[:MOST_REQUIRED]:
-        together = all_of(r.query for r in (*kept, requirement))
-        found: Any = searcher.search(together, 1, count=True)
-        if found.count:
+    for requirement in tried if len(tried) > 1 else ():
+        if _are_met(searcher, (*kept, requirement)):
             kept = (*kept, requirement)
     return kept
+
+
+def _are_met(searcher: tantivy.Searcher, asked: Sequence[Requirement]) -> bool:
+    found: Any = searcher.search(all_of(each.query for each in asked), 1, count=True)
+    return bool(found.count)
 
 
 def describe(
