@@ -226,20 +226,19 @@ def test_rows_of_keys_that_follow_each_other_are_those_of_each(
 def test_keys_that_follow_each_other_are_found_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files, query = filled(tmp_path, unit(300, 29)), unit(1, 30)[0].tobytes()
+    files = filled(tmp_path, unit(300, 29))
     small = SmallView(map_files(tmp_path, files), files)
-    place, gathered = Mock(wraps=small._place), Mock(wraps=small._gathered)
+    place, numbers = Mock(wraps=small._place), Mock(wraps=small._numbers)
     monkeypatch.setattr(small, "_place", place)
-    monkeypatch.setattr(small, "_gathered", gathered)
+    monkeypatch.setattr(small, "_numbers", numbers)
 
     assert small.rows_of(range(11, 139)) == [*range(10, 138)]
     assert place.call_count == 1
-
-    many = small.nearest(query, 5, range(11, 139))
-    assert gathered.call_count == 1  # to score the best again: all are multiplied where they lie
-    monkeypatch.setattr("kb_search.small_view._GATHERED", 0)
-    assert small.nearest(query, 5, range(11, 139)) == many
-    assert gathered.call_count == 3
+    rows = [0, 1, 2, 9, *range(20, 40)]
+    each = b"".join(map(SmallView._numbers.__get__(small), rows))
+    assert bytes(small._gathered(rows)) == each
+    assert numbers.call_count == 3
+    assert [bytes(small._gathered(some)) for some in ([], [5])] == [b"", small._numbers(5)]
 
 
 def test_many_rows_are_multiplied_in_halves_beside_each_other(

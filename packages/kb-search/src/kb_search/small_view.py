@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Sequence, Sized
 from heapq import nlargest
-from itertools import compress
+from itertools import compress, pairwise
 from math import inf, isqrt
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -49,8 +49,6 @@ _FEWER, _MOST_TURNS = 80, 16
 the one before, all rows are looked at instead."""
 _TRIED = 16
 """Of what it takes to look at all rows, such a part tells whether finding keys takes longer."""
-_GATHERED = 20
-"""To gather a row takes as long as to multiply so many where they lie."""
 _SAMPLED = 4096
 """Scores of which the largest are looked for first, to tell how large those wanted are."""
 _BOUND = struct.Struct("<f")
@@ -255,9 +253,6 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
         return digits_of(struct.unpack(f"<{self._width}f", query))
 
     def _rough(self, asked: Digits, rows: list[int] | None) -> memoryview[float]:
-        if rows is not None and len(rows) * _GATHERED > self._rows:
-            scores = self._rough(asked, None)
-            return memoryview(array("f", map(scores.__getitem__, rows))).cast("B").cast("f")
         matrix = self._i8 if rows is None else self._gathered(rows)
         scale = self._scale if rows is None else array("f", [self._scale[row] for row in rows])
         scores = scaled(dots(matrix, asked.numbers[: self._width], self._width), scale)
@@ -298,11 +293,15 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
     def _keys_at(self, rows: list[int]) -> list[int]:
         return [self.keys[row] for row in rows]
 
-    def _gathered(self, rows: list[int]) -> bytes:
-        return b"".join(map(self._numbers, rows))
+    def _gathered(self, rows: list[int]) -> bytes | memoryview:
+        """Return the numbers of *rows*; of those that follow each other at once."""
+        parts = [at for at, (one, other) in enumerate(pairwise(rows), 1) if other != one + 1]
+        spans = zip([0, *parts], [*parts, len(rows)], strict=True)
+        found = [self._numbers(rows[begin], end - begin) for begin, end in spans if rows]
+        return found[0] if len(found) == 1 else b"".join(found)
 
-    def _numbers(self, row: int) -> memoryview:
-        return self._i8[row * self._width : (row + 1) * self._width]
+    def _numbers(self, row: int, count: int = 1) -> memoryview:
+        return self._i8[row * self._width : (row + count) * self._width]
 
 
 def _near_the_largest(scores: memoryview[float], wanted: int) -> Sequence[int]:
