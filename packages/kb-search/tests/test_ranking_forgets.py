@@ -16,9 +16,11 @@ from hypothesis import given, settings, strategies as st
 from kb_core.filters import Words
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import Corpus
+from kb_search import common_words
 from kb_search.reader import Reader
 from kb_search.snapshot import Snapshot
 from kb_search.statistics import SCORED_FIELDS, Counted, balance, drift, pivots
+from kb_search.weighing import FILLING
 from kb_search.writer import Writer
 
 _WORDS = (
@@ -66,6 +68,17 @@ def _scores(snapshot: Snapshot) -> list[dict[tuple[str, int], float]]:
     return found
 
 
+def _counted_as_told(snapshot: Snapshot) -> dict[str, dict[str, int]]:
+    """Return what a writer counted ahead, as searches for each word count it."""
+    statistics = snapshot.roughly().statistics
+    told, statistics._common = snapshot._common.counts, Mock(get=lambda *_: None)
+    return {
+        field: {word: statistics.frequency(field, word) for word in words if word != FILLING}
+        | {word: count for word, count in words.items() if word == FILLING}
+        for field, words in told.items()
+    }
+
+
 def _fresh(folder: Path, texts: _Texts) -> Snapshot:
     corpus = Corpus()
     with closing(Writer(folder)) as writer:
@@ -74,14 +87,19 @@ def _fresh(folder: Path, texts: _Texts) -> Snapshot:
 
 
 @settings(max_examples=20)
-@given(_steps, st.booleans())
+@given(_steps, st.booleans(), st.booleans())
 def test_scores_after_any_history_are_those_of_a_fresh_index(
-    steps: list[dict[str, str | None]], one_writer: bool
+    steps: list[dict[str, str | None]], one_writer: bool, is_large: bool
 ) -> None:
-    """Whether one run made all changes, or each change was a run of its own."""
+    """Whether one run made all changes, or each change was a run of its own.
+
+    A writer of a large index counts common words ahead: of all, and then in what it changes.
+    """
     texts: dict[str, str] = {}
     corpus = Corpus()
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kb_search.common_words.LARGE", 0 if is_large else 200_000)
+        patch.setattr("kb_search.common_words._COMMON", 1)
         folder = Path(name)
         writer = Writer(folder / "old")
         for number, step in enumerate(steps, start=1):
@@ -106,6 +124,8 @@ def test_scores_after_any_history_are_those_of_a_fresh_index(
         passages = sum(text.count("\n\n") + 1 for text in texts.values())
         assert aged.control.statistics["passages"] == passages
         assert aged.statistics.documents == len(texts) + 1
+        assert aged._common.counts or not (is_large and aged.statistics._has_deleted)
+        assert aged._common.counts == _counted_as_told(aged)
         for got, wanted in zip(_scores(aged), expected, strict=True):
             assert got == pytest.approx(wanted, rel=_RELATIVE, abs=_ABSOLUTE)
 
@@ -206,15 +226,42 @@ def test_a_writer_counts_common_words_ahead_where_passages_were_deleted(tmp_path
     assert statistics.frequency("stem", "alpha") == 8  # no search
 
     with closing(Writer(tmp_path)):
-        pass  # nothing is written, and nothing counted again
+        pass  # nothing is written
     assert _told_and_counted(tmp_path)[0] == ahead
 
     killed = Writer(tmp_path)
     killed.publish(corpus.publication(removed=["0.md"]))
     assert _told_and_counted(tmp_path) == ({}, {"alpha": 7, "bread": 1, "lighthous": 0})
     killed.close()
+    assert _told_and_counted(tmp_path)[0] == {"alpha": 7, "bread": 1, "lighthous": 0}
     told.write_bytes(told.read_bytes().replace(b'"bread":1', b'"bread":9'))
     assert _told_and_counted(tmp_path)[0] == {}  # damaged: as if there were none
+
+
+@pytest.mark.usefixtures("counted_ahead")
+def test_of_few_documents_common_words_are_counted_in_these_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = Corpus()
+    with closing(Writer(tmp_path)) as writer:
+        docs = [corpus.document(f"{n}.md", "alpha bread lighthouse") for n in range(10)]
+        writer.publish(corpus.publication(*docs))
+        writer.publish(corpus.publication(removed=["9.md"]))
+    count = Mock(wraps=common_words.count)
+    monkeypatch.setattr(common_words, "count", count)
+
+    for removed in (["0.md"], ["1.md", "2.md"]):
+        with closing(Writer(tmp_path)) as writer:
+            writer.publish(corpus.publication(corpus.document("3.md", "alpha")))
+            writer.publish(corpus.publication(corpus.document("3.md", "bread"), removed=removed))
+    assert _told_and_counted(tmp_path)[0] == {"alpha": 5, "bread": 6, "lighthous": 5}
+    assert count.call_count == 0
+
+    with closing(Writer(tmp_path)) as writer:
+        for word in ("alpha", "bread", "alpha bread"):  # more often than counting all takes
+            writer.publish(corpus.publication(corpus.document("3.md", word)))
+    assert _told_and_counted(tmp_path)[0] == {"alpha": 6, "bread": 6, "lighthous": 5}
+    assert count.call_count == 1
 
 
 def test_an_index_that_is_mostly_dead_is_known_for_it(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ The engine counts deleted passages, too, and to count those that are live it loo
 holds a word: six milliseconds for one that a million hold, and a question asks for thirty such
 lists (``kb_search.statistics``). Going through a whole dictionary it needs a third of that for
 each, so a writer of a large index counts all common words at once and leaves the counts in
-``lexical/chunks/common.json``, with the state of the index that they are of. Of another state,
-after a kill, or where the file is missing or damaged, readers count by themselves.
+``lexical/chunks/common.json``, with the state of the index that they are of. A writer of few
+documents counts in what it replaces and in what it adds alone, a fifth of the time. Of another
+state, after a kill, or where the file is missing or damaged, readers count by themselves.
 """
 
 from __future__ import annotations
@@ -19,14 +20,28 @@ from pathlib import Path
 from typing import Any
 
 import tantivy
+from tantivy import Query
 
 from kb_search.narrowing import only
 
-__all__ = ["LARGE", "CommonWords", "Counts", "count", "leave"]
+__all__ = [
+    "FEW",
+    "FEW_TIMES",
+    "LARGE",
+    "CommonWords",
+    "Counts",
+    "changed",
+    "count",
+    "count_among",
+    "leave",
+]
 
 NAME = "common.json"
 LARGE = 200_000
 """From so many passages on words are counted ahead, at .4 microseconds for each passage."""
+FEW, FEW_TIMES = 100, 2
+"""So many documents of a publication, and so many publications of a writer, are counted in by
+themselves: it takes a fifth of counting in all, twice."""
 _COMMON = 20_000
 """Words that fewer passages hold are counted in a tenth of a millisecond."""
 _FIELDS = ("stem", "exact", "again")
@@ -76,6 +91,27 @@ def count(index: tantivy.Index) -> Counts:
     look(*others)
     beside.join()
     return found
+
+
+def count_among(counts: Counts, index: tantivy.Index, docs: list[int]) -> Counts:
+    """Return in how many passages of *docs*, keys, the words stand that *counts* are of."""
+    found, searcher = {}, index.searcher()
+    among = Query.term_set_query(index.schema, "doc_key", docs)
+    for field, words in counts.items() if docs else ():
+        terms = searcher.terms_with_prefix(field, "", filter_query=among)
+        found[field] = {term: passages for term, passages in terms if term in words}
+    return found
+
+
+def changed(counts: Counts, lost: Counts, gained: Counts) -> Counts:
+    """Return *counts* without passages that hold what is *lost*, and with those that *gained*."""
+    return {
+        field: {
+            term: passages - lost.get(field, {}).get(term, 0) + gained.get(field, {}).get(term, 0)
+            for term, passages in words.items()
+        }
+        for field, words in counts.items()
+    }
 
 
 def leave(folder: Path, state: int, counts: Counts) -> None:

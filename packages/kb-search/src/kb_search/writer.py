@@ -14,7 +14,7 @@ operation of a writer can be lost while small segments wait for a merge).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -115,6 +115,11 @@ class Writer:
                 self._lexical_dir / "records", records_schema(), _RECORD_HEAP_BYTES
             )
             self._control = self._read_control()
+            folder = self._lexical_dir / "chunks"
+            told = common_words.CommonWords(folder, read_segments(folder).state)
+            self._common: common_words.Counts = told.counts if self._control is not None else {}
+            """In how many passages common words stand at what is committed, where that is known."""
+            self._counted_apart = 0
 
     def wipe(self) -> None:
         """Drop both indexes and the vectors, and begin with nothing."""
@@ -175,6 +180,7 @@ class Writer:
             self._open()
         with translate_errors("rebuild the index"):
             try:
+                self._common = {}
                 self._chunks.writer.delete_all_documents()
                 self._records.writer.delete_all_documents()
                 for publication in publications:
@@ -206,10 +212,9 @@ class Writer:
         """Wait for merges, fill up what they changed, and let go; closing twice is harmless."""
         if not self._is_open or self._chunks.is_closed:
             return
-        counting, counts = _Aside(), dict[str, Mapping[str, int]]()
+        counting = _Aside()
         if self._control and self._control.statistics.get(PASSAGES, 0) >= common_words.LARGE:
-            # Beside the merges, which change no count.
-            counting.start(lambda: counts.update(self._counts()))
+            counting.start(self._count_ahead)  # beside the merges, which change no count
         self._records.close()
         self._chunks.close()
         counting.join()  # what it raised, a reader finds out for itself
@@ -219,17 +224,15 @@ class Writer:
         with suppress(OSError, ValueError):  # without sums, less is noticed; nothing is lost
             sums.leave(self._data_dir)
             folder = self._lexical_dir / "chunks"
-            common_words.leave(folder, read_segments(folder).state, counts)
+            common_words.leave(folder, read_segments(folder).state, self._common)
 
-    def _counts(self) -> common_words.Counts:
-        """Return the common words, where readers would have to count passages that hold them."""
-        folder, index = self._lexical_dir / "chunks", self._chunks.index
-        if told := common_words.CommonWords(folder, read_segments(folder).state).counts:
-            return told  # nothing was written since
+    def _count_ahead(self) -> None:
+        """Count common words, where readers would have to count passages that hold them."""
+        index = self._chunks.index
         index.reload()
         passages = self._control.statistics[PASSAGES] if self._control else 0
-        has_deleted = index.searcher().doc_freq("kind", "chunk") != passages
-        return common_words.count(index) if has_deleted else {}
+        if not self._common and index.searcher().doc_freq("kind", "chunk") != passages:
+            self._common = common_words.count(index)
 
     def _fill_up(self, control: Control) -> None:
         for _ in range(_MOST_FILLINGS):
@@ -347,6 +350,8 @@ class Writer:
         searcher = part.index.searcher()
         statistics = before.statistics
         gone = [doc.doc_key for doc in publication.documents] + list(publication.removed_docs)
+        common, self._common = self._common if self._are_few(gone) else {}, {}
+        lost = common_words.count_among(common, part.index, gone)
         if gone:
             replaced = part.terms("doc_key", gone)
             statistics = add_up(statistics, _lengths_of(searcher, replaced), -1)
@@ -361,7 +366,15 @@ class Writer:
         if fillers := self._lacking(control):
             self._add_fillers(fillers)
             part.writer.commit()
+        made = [doc.doc_key for doc in publication.documents]
+        gained = common_words.count_among(common, part.index, made)
+        self._common = common_words.changed(common, lost, gained)
         return control
+
+    def _are_few(self, docs: Sequence[int]) -> bool:
+        """Say whether common words are counted in these alone, or all of them at the end."""
+        self._counted_apart += bool(docs)
+        return len(docs) <= common_words.FEW and self._counted_apart <= common_words.FEW_TIMES
 
     def _commit_chunks(self, control: Control, counted: Counted) -> None:
         """Commit what was added, with the control record and what fills the index up."""
