@@ -370,7 +370,7 @@ class Folders(RuleBasedStateMachine):
 def test_after_any_history_of_a_folder_its_words_are_found_where_they_stand(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kb_app._wiring._executor", lambda _c, task, _n: InlineExecutor(task))
+    monkeypatch.setattr("kb_app._wiring._executor", lambda _c, task, _n, **_: InlineExecutor(task))
     monkeypatch.setattr(workspaces, "_KB", 1)  # so that a search reads a file or two
     monkeypatch.setattr(workspaces, "_FRESH_SECS", 0.0)
     monkeypatch.setattr(sought, "_LEAST_FILES", 2)

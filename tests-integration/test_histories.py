@@ -368,7 +368,7 @@ def test_after_any_history_what_is_found_is_what_should_be(
 ) -> None:
     # Files are made in this process: worker processes have tests of their own.
     monkeypatch.setattr(
-        "kb_app._wiring._executor", lambda _config, task, _wanted: InlineExecutor(task)
+        "kb_app._wiring._executor", lambda _config, task, _wanted, **_: InlineExecutor(task)
     )
     use_parcels(monkeypatch)
     run_state_machine_as_test(

@@ -89,7 +89,9 @@ class Home:
 def _no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker takes longer to start than most of these tests take; servers have theirs."""
 
-    def inline(_: Config, task: Callable[[Any], Any], __: int) -> InlineExecutor[Any, Any]:
+    def inline(
+        _: Config, task: Callable[[Any], Any], __: int, **___: object
+    ) -> InlineExecutor[Any, Any]:
         return InlineExecutor(task)
 
     monkeypatch.setattr("kb_app._wiring._executor", inline)
@@ -568,6 +570,32 @@ def test_who_stays_reads_the_rest_while_nobody_asks(
         while not large.json("list", "workspaces")["items"][0]["complete"]:
             threading.Event().wait(0.05)
         assert not kb.search(SearchQuery(text=named(8), mode=SearchMode.LEXICAL)).warnings
+
+
+def test_who_stays_keeps_a_worker_for_the_next_change(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[object] = []
+
+    def keeping(
+        _: Config, task: Callable[[Any], Any], __: int, *, spare: object = None
+    ) -> InlineExecutor[Any, Any]:
+        kept.append(spare)
+        return InlineExecutor(task)
+
+    monkeypatch.setattr("kb_app._wiring._executor", keeping)
+    environ = home_environ(home)
+    with place_of(load_config(None, environ), str(home.folder), environ=environ).open() as kb:
+        kb.stats()
+        assert set(kept) == {None}
+        kb.stay()
+        kept.clear()
+        for number in range(2):
+            home.write(f"clone/n{number}.md", "An otter.\n")
+            assert kb.stats()["doc_count"] == 3 + number
+
+    assert len(kept) == 2
+    assert kept[0] is kept[1] is not None
 
 
 def test_a_search_waits_for_nobody_who_reads_all_and_he_goes_on(large: Home) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kb_app._ingest.workers.executor import InlineExecutor, ProcessExecutor
+from kb_app._ingest.workers.process import Spare
 from kb_app.testing.executors import CHORES, ApartContract, ExecutorContract, values
 from kb_core.execution import Executor, Notice, Outcome
 
@@ -197,6 +198,66 @@ def test_giving_up_ends_children_at_once_and_the_next_run_is_clean() -> None:
 
         assert all_gone(pids)
         assert values(made.run(["b"])) == ["b"]
+
+
+@pytest.fixture
+def spare() -> Iterator[Spare]:
+    kept = Spare(3600)
+    yield kept
+    kept.close()
+
+
+def with_spare(spare: Spare, task: str = "do", workers: int = 1) -> ProcessExecutor[Any, Any]:
+    return ProcessExecutor[Any, Any](f"{CHORES}:{task}", workers=workers, spare=spare)
+
+
+def test_a_child_that_is_idle_at_the_end_is_the_next_executors(spare: Spare) -> None:
+    with with_spare(spare) as made:
+        (pid,) = values(made.run(["pid"]))
+    with with_spare(spare) as made:
+        assert values(made.run(["pid"])) == [pid]
+        assert values(made.run(["exit"])) != [pid]  # it is killed as any other
+    with with_spare(spare) as made:
+        assert values(made.run(["pid"])) != [pid]
+
+
+def test_one_child_is_kept_and_only_for_the_same_work(spare: Spare) -> None:
+    with with_spare(spare, workers=2) as made:
+        list(made.run(["work 0.01"] * 9))
+        pids = made.pids
+    assert len(pids) == 2
+    assert sum(map(is_alive, pids)) == 1
+
+    with with_spare(spare, "double") as made:
+        assert values(made.run([1])) == [2]
+    assert all_gone(pids)
+
+
+def test_a_child_that_died_while_it_was_kept_is_nobodys(spare: Spare) -> None:
+    with with_spare(spare) as made:
+        (pid,) = values(made.run(["pid"]))
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    with with_spare(spare) as made:
+        assert values(made.run(["a"])) == ["a"]
+
+
+def test_what_is_under_way_is_not_kept(spare: Spare) -> None:
+    with with_spare(spare) as made:
+        outcomes = made.run(["a", "hang"])
+        next(outcomes)
+        pids = made.pids
+    assert all_gone(pids)
+
+
+def test_a_spare_child_is_kept_for_a_while_and_by_nobody_who_has_closed() -> None:
+    brief, closed = Spare(0.01), Spare(3600)
+    closed.close()
+    for kept in (brief, closed):
+        with with_spare(kept) as made:
+            (pid,) = values(made.run(["pid"]))
+        assert all_gone([pid])
 
 
 def test_what_the_main_module_defines_is_refused() -> None:

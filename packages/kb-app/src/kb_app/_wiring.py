@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from kb_app._ingest.workers.process import Spare
     from kb_app._write import WriteSession
     from kb_app.config import Config
     from kb_core.execution import Executor
@@ -50,11 +51,16 @@ _WORKER_WORTH_SECS = 4.0
 
 
 def parts_of(
-    config: Config, *, clock: Clock = utc_now, hear: Callable[[int], object] = lambda _: None
+    config: Config,
+    *,
+    clock: Clock = utc_now,
+    hear: Callable[[int], object] = lambda _: None,
+    spare: Spare | None = None,
 ) -> Parts:
     """Return the parts that *config* asks for; none of them is made yet.
 
-    *hear* is told how many passages a rebuild has taken so far.
+    *hear* is told how many passages a rebuild has taken so far. A worker that is idle is kept
+    as *spare*, if that is given.
     """
     embedder = LazyEmbedder(config)
     return Parts(
@@ -79,7 +85,7 @@ def parts_of(
         reranker=embedder.reranker,
         close_reader=embedder.close_reader,
         language_model=partial(_language_model, config),
-        executor=partial(_executor, config),
+        executor=partial(_executor, config, spare=spare),
         clock=clock,
     )
 
@@ -331,7 +337,9 @@ def _language_model(config: Config) -> LanguageModel | None:
     return language_model(config.ask, environment())
 
 
-def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executor[T, R]:
+def _executor(
+    config: Config, task: Callable[[T], R], wanted: int, /, *, spare: Spare | None = None
+) -> Executor[T, R]:
     from kb_app._ingest.workers.executor import ProcessExecutor
 
     if config.ingest.executor == "ray" and wanted > 1:
@@ -347,6 +355,7 @@ def _executor(config: Config, task: Callable[[T], R], wanted: int, /) -> Executo
         expected=wanted,
         worth_secs=_WORKER_WORTH_SECS,
         weigh=_size_of,
+        spare=spare,
     )
 
 

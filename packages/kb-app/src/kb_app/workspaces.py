@@ -9,7 +9,8 @@ Words come first: a run computes no embeddings, and a search of a new folder rea
 that hold its words, and leaves the rest to later calls. Passages get theirs as they are found: a
 search by meaning embeds the best that its words find, and leaves the rest to later ones, or
 to ``embed``. Nothing goes on after a call has returned, unless the process said that it
-stays: then the others are embedded while nobody asks, what questions found before the rest.
+stays: then the others are embedded while nobody asks, what questions found before the rest, and
+a worker that has read what changed is kept for the next change.
 
 **Invariant:** nothing is written below the folder, and nothing of it comes into the person's
 knowledge base. The cache can be deleted at any time, and is made anew where it is damaged; one
@@ -63,6 +64,7 @@ from kb_core.values import dataclass, field, lazy_pattern, replace
 
 if TYPE_CHECKING:
     from kb_app._ask.asking import Asking
+    from kb_app._ingest.workers.process import Spare
     from kb_core.answers import Answer, AskQuery
     from kb_core.ingest import IngestEvent, Mark
     from kb_core.ports import IndexSnapshot
@@ -84,6 +86,8 @@ _MOST_CUTS = 2
 _BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
 """Patience with another process that writes: where there is something to answer from, and
 where there is nothing yet."""
+_SPARE_SECS = 300.0
+"""How long a process that stays keeps a worker for what changes next."""
 _EMBEDDED_AT_ONCE = 16
 """Passages that one search embeds, the best that its words find: about a second."""
 _WISHED = 64
@@ -226,17 +230,23 @@ class Workspace(KnowledgeBase):
         self._remark = ""
         self._reads_late = False
         self._meanwhile: Meanwhile | None = None
+        self._spare: Spare | None = None
         self._wished: dict[int, None] = {}
         self._has_told: list[str] = []
         """How many files wait, as it was said last."""
 
     def stay(self) -> None:
         if self._meanwhile is None:
+            from kb_app._ingest.workers.process import Spare
+
             self._meanwhile = Meanwhile(self._rest)
+            self._spare = Spare(_SPARE_SECS)
 
     def leave(self) -> None:
         if self._meanwhile is not None:
             self._meanwhile.end()
+        if self._spare is not None:
+            self._spare.close()
 
     @property
     def is_working(self) -> bool:
@@ -622,7 +632,7 @@ class Workspace(KnowledgeBase):
         )
         if stop is None and is_first and own.sought is None and own.yields:
             stop = self._waits.cut
-        with KnowledgeBase.open(self._patient(patience)) as writer:
+        with self._writer(patience) as writer:
             for event in writer.ingest(options, stop=stop):
                 self._hear(event)
                 if event.report is not None:
@@ -639,6 +649,12 @@ class Workspace(KnowledgeBase):
         with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
             writer.reset("data-only", dry_run=False)
         self._read(_LONG_SECS, is_first=True)
+
+    def _writer(self, patience: float) -> KnowledgeBase:
+        from kb_app._wiring import parts_of
+
+        config = self._patient(patience)
+        return KnowledgeBase(config, parts_of(config, spare=self._spare))
 
     def _patient(self, secs: float) -> Config:
         return replace(self._config, storage=replace(self._config.storage, lock_wait_secs=secs))

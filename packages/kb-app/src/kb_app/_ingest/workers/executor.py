@@ -1,9 +1,9 @@
 """Executors: tasks are done in this process, or in others that may crash, hang or eat memory.
 
 Worker processes are fresh interpreters, not forks, so they are safe beside the threads of
-other libraries. They start when there are tasks for them, last until ``close``, and die
-with this process. A thread for each feeds it, so that they work while the caller does;
-tasks are taken from the iterable only in the caller's thread.
+other libraries. They start when there are tasks for them, last until ``close``, but for one
+that may be kept as a spare, and die with this process. A thread for each feeds it, so that they
+work while the caller does; tasks are taken from the iterable only in the caller's thread.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import closing
 from queue import Empty
 from typing import Any, Generic, TypeVar
 
-from kb_app._ingest.workers.process import Done, Feeder, Limits, Queues
+from kb_app._ingest.workers.process import Done, Feeder, Limits, Queues, Spare
 from kb_app._ingest.workers.worker import Phase, Reply, Work, error_of, hearing, resolve
 from kb_core.execution import Notice, Outcome
 
@@ -84,6 +84,8 @@ class ProcessExecutor(Generic[T, R]):
 
     With *worth_secs*, one worker begins, and another joins where what is left of the
     *expected* tasks takes longer than that, since each has to load all that it needs.
+
+    A child that is idle at the end goes to the *spare*, and the first one comes from there.
     """
 
     def __init__(  # noqa: PLR0913 - each is a limit of its own
@@ -99,6 +101,7 @@ class ProcessExecutor(Generic[T, R]):
         weigh: Callable[[T], int] | None = None,
         expected: int = 0,
         worth_secs: float = 0,
+        spare: Spare | None = None,
     ) -> None:
         if workers < 1:
             raise ValueError(f"workers is {workers}; expected at least 1")
@@ -107,6 +110,7 @@ class ProcessExecutor(Generic[T, R]):
         self._workers = workers
         self._ahead = ahead
         self._weigh = weigh
+        self._spare = spare
         self._pace = _Pace(expected, worth_secs)
         self._feeders: list[Feeder] = []
         self._queues = Queues()
@@ -157,9 +161,10 @@ class ProcessExecutor(Generic[T, R]):
     def close(self) -> None:
         feeders, self._feeders = self._feeders, []
         queues, self._queues = self._queues, Queues()
-        self._current = None
+        is_idle, self._current = self._current is None, None
         for feeder in feeders:
-            feeder.stop()
+            if self._spare is None or not is_idle:
+                feeder.stop()
             queues.tasks.put(None)
         for feeder in feeders:
             feeder.join()
@@ -184,7 +189,7 @@ class ProcessExecutor(Generic[T, R]):
         return len(self._feeders) < self._workers and self._pace.pays(len(self._feeders))
 
     def _grow(self) -> None:
-        feeder = Feeder(self._work, self._queues, self._limits)
+        feeder = Feeder(self._work, self._queues, self._limits, self._spare)
         self._feeders.append(feeder)
         feeder.start()
 

@@ -6,7 +6,8 @@ the caller's time limit and ends at once when the child does.
 
 A thread feeds it. Tasks and what came of them go through two queues, which all feeders of an
 executor share. A task that ends its child, or exceeds its time, gets a reply that says so;
-only a child that does not even start ends the run.
+only a child that does not even start ends the run. What an executor leaves idle may be kept as
+a ``Spare``.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, Timer
 from typing import Any, NamedTuple, TypeAlias
 
 from kb_app._ingest.workers.worker import HEADER, Phase, Reply, Without, error_of
 from kb_core.errors import KbError
 
 __all__ = ["Child", "ChildDied", "ChildTimedOut", "Done", "Feeder", "Limit", "Limits"]
-__all__ += ["Frame", "Queues"]
+__all__ += ["Frame", "Queues", "Spare"]
 
 Done: TypeAlias = tuple[int, Any, Reply | Phase]
 """A task's number, the task, and what came of it, or what it is at."""
@@ -120,6 +121,11 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        with self._lock:
+            return self._process.poll() is None
+
     def ask(self, frame: bytes, limit: Limit) -> Iterator[bytearray]:
         """Send *frame* and yield what is answered, without end: the caller knows the last.
 
@@ -189,6 +195,62 @@ class Child:
         return ChildDied(f"the worker process was ended by {name}", by=-code)
 
 
+class Spare:
+    """One idle child, kept for who needs the next for the same *work*, and so long, in seconds.
+
+    It has loaded what the last tasks needed, which takes longer than most of them.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._guard = Lock()
+        self._kept: tuple[bytes, Child, Timer] | None = None
+        self._is_closed = False
+
+    def take(self, work: bytes) -> Child | None:
+        """Return the child that is kept for *work*, if it lives; it is the caller's then."""
+        kept = self._swap(None)
+        if kept is not None and kept[0] == work and kept[1].is_alive:
+            return kept[1]
+        _let_go(kept)
+        return None
+
+    def put(self, work: bytes, child: Child) -> None:
+        """Keep *child*, which is idle, in place of the one before."""
+        timer = Timer(self._seconds, lambda: self._expire(child))
+        timer.daemon, timer.name = True, "kebab-spare"
+        _let_go(self._swap((work, child, timer)))
+
+    def close(self) -> None:
+        """End what is kept, and keep nothing from here on."""
+        self._is_closed = True
+        _let_go(self._swap(None))
+
+    def _swap(self, new: tuple[bytes, Child, Timer] | None) -> tuple[bytes, Child, Timer] | None:
+        with self._guard:
+            if new is not None and self._is_closed:
+                return new
+            old, self._kept = self._kept, new
+            if new is not None:
+                new[2].start()
+        if old is not None:
+            old[2].cancel()
+        return old
+
+    def _expire(self, child: Child) -> None:
+        with self._guard:
+            kept = self._kept
+            if kept is None or kept[1] is not child:
+                return
+            self._kept = None
+        _let_go(kept)
+
+
+def _let_go(kept: tuple[bytes, Child, Timer] | None) -> None:
+    if kept is not None:
+        kept[1].close()
+
+
 class Limit:
     """A time limit that begins now."""
 
@@ -244,13 +306,16 @@ class Queues:
 
 
 class Feeder(Thread):
-    """One child's thread; it starts the child at the first task."""
+    """One child's thread; it starts the child at the first task, or takes the *spare* one."""
 
-    def __init__(self, work: bytes, queues: Queues, limits: Limits) -> None:
+    def __init__(
+        self, work: bytes, queues: Queues, limits: Limits, spare: Spare | None = None
+    ) -> None:
         super().__init__(name="kebab-worker", daemon=True)
         self._work = work
         self._queues = queues
         self._limits = limits
+        self._spare = spare
         self._child: Child | None = None
         self._is_stopped = False
 
@@ -268,6 +333,7 @@ class Feeder(Thread):
                     if self._is_stopped:
                         return
                     self._queues.done.put((index, task, said))
+            self._hand_on()
         except BaseException as error:  # noqa: BLE001 - who iterates the run has to hear of it
             if not self._is_stopped:
                 self._queues.done.put(error)
@@ -280,6 +346,13 @@ class Feeder(Thread):
         child = self._child
         if child is not None:
             child.kill()
+
+    def _hand_on(self) -> None:
+        """Leave the child, which is idle, to who needs the next one."""
+        child = self._child
+        if child is not None and self._spare is not None and not self._is_stopped:
+            self._child = None
+            self._spare.put(self._work, child)
 
     def _answers(self, task: object) -> Iterator[Reply | Phase]:
         """Yield the phases of the task, the first without a name, and its reply."""
@@ -318,6 +391,9 @@ class Feeder(Thread):
     def _living_child(self) -> Child:
         if self._child is not None:
             return self._child
+        if self._spare is not None and (spare := self._spare.take(self._work)) is not None:
+            self._child = spare
+            return spare
         self._child = child = Child()
         if self._is_stopped:
             child.kill()  # `stop` may have come before there was a child to kill
