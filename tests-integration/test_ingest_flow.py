@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +23,9 @@ from kb_app.testing.papers import paper, plain_page
 from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import KEBAB, InstalledKebab
 from kb_core.disk import remove_folder
+from kb_core.records import Control, Publication
 from kb_core.testing import closed_schema
+from kb_search.writer import Writer
 
 COUNTS = ("new", "updated", "moved", "unchanged", "skipped", "deleted", "errors")
 
@@ -101,6 +103,25 @@ def test_an_edit_replaces_what_is_found(library: InstalledKebab) -> None:
     assert counts(library.ingest()) == {"updated": 1, "unchanged": 3}
     assert library.paths("walrus") == ["store.md"]
     assert library.paths("truth derived") == []
+
+
+def test_a_run_after_an_edit_is_published_in_one_step_with_its_end(
+    library: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish, published = Writer.publish, list[Mapping[str, Any]]()
+
+    def noting(writer: Writer, publication: Publication) -> Control:
+        published.append(publication.stats)
+        return publish(writer, publication)
+
+    monkeypatch.setattr(Writer, "publish", noting)
+    library.write("store.md", "# Store\n\nA walrus sleeps here now.\n")
+    library.ingest()
+
+    (stats,) = published
+    assert stats["runs"][0]["counts"] == {"updated": 1, "unchanged": 3}
+    assert stats["runs"][0]["state"] == "completed"
+    assert library.json("stats")["last_ingest_at"] is not None
 
 
 def test_every_file_that_is_read_tells_what_it_is_at(library: InstalledKebab) -> None:

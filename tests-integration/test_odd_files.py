@@ -129,7 +129,9 @@ def test_what_one_document_is_refused_for_costs_its_file_alone(
         *_, last = kb.ingest(IngestOptions())
         states = {row["doc_path"]: row["state"] for row in kb.status()["files"]}
         checks = {check["name"]: check["ok"] for check in kb.doctor(deep=True)["checks"]}
+        (run,) = kb.jobs().past
 
+    assert (run.state, run.counts["new"], run.counts["error"]) == ("completed", 5, 1)
     assert last.report is not None
     assert (last.report.counts["new"], last.report.counts["error"]) == (5, 1)
     assert states == {name: "failed" if name == odd else "indexed" for name in names}

@@ -82,11 +82,16 @@ class WriteSession:
             return Control(store_id=self.store.store_id)
         return control
 
-    def commit(self, changes: Changes) -> Control:
-        """Commit *changes* to the truth and publish them; return what readers now see."""
+    def commit(self, changes: Changes, and_then: Callable[[], object] | None = None) -> Control:
+        """Commit *changes* to the truth and publish them; return what readers now see.
+
+        What *and_then* commits to the truth is published with them.
+        """
         self.store.commit(changes)
         # The engine has a huge document in memory, while the index is yet to be told of it.
         self.store.let_go_if_large(_LARGE_COMMIT_BYTES)
+        if and_then is not None:
+            and_then()
         self.publish()
         self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
         return self.control

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,14 @@ class Run:
     session: WriteSession
     stop: Event
     tally: Tally
+    end: Callable[[], object] = lambda: None
+    """Records that it is over; what is committed to the truth before is published with that."""
+
+    @property
+    def embeds(self) -> bool:
+        """Whether passages without a vector get one, once all is read, or it fails for that."""
+        wanted = self.options.embed and self.config.ingest.embed and not self.stop.is_set()
+        return wanted and self.parts.model_or_absence() != (None, None)
 
     @property
     def clock(self) -> Clock:
@@ -123,7 +131,7 @@ def process(run: Run, plans: Sequence[Plan]) -> Generator[IngestEvent]:
     if not run.stop.is_set():
         yield from writer.removals()
         writer.note_verified()
-    yield from writer.flush(force=True)
+    yield from writer.flush(force=True, is_last=writer.ends_here)
     yield from writer.later_phases()
 
 
@@ -146,6 +154,11 @@ class _Writing:
         self._plans = plans
         self._waiting = [(plan, want) for plan in plans for want in plan.waiting]
         """What waits for a later phase that this run goes through."""
+
+    @property
+    def ends_here(self) -> bool:
+        """Whether nothing of the run comes after what is read."""
+        return not (self._waiting or self._run.stop.is_set() or self._run.embeds)
 
     def decided(self, plans: Sequence[Plan]) -> Generator[IngestEvent]:
         """Commit what needs no reading: rows, and the removal of what is not to be found.
@@ -264,8 +277,8 @@ class _Writing:
                 row = {**self._sources[source_id], **source_row(plan), "verified_at": verified}
                 self._pending_sources[source_id] = row
 
-    def flush(self, *, force: bool = False) -> Generator[IngestEvent]:
-        """Commit and publish the batch when it is full, or anyway."""
+    def flush(self, *, force: bool = False, is_last: bool = False) -> Generator[IngestEvent]:
+        """Commit and publish the batch when it is full, or anyway; with the last, the run's end."""
         batch, run = self._batch, self._run
         if not (force or batch.is_full(run, self._published_secs * _PUBLISHING_SHARE)):
             return
@@ -273,7 +286,7 @@ class _Writing:
         if changes == Changes():
             return
         started = time.perf_counter()
-        control = self._commit(changes)
+        control = self._commit(changes, is_last=is_last)
         self._published_secs = time.perf_counter() - started
         run.tally.phase_secs["store"] += self._published_secs
         self._batch, self._pending_sources = _Batch(), {}
@@ -285,11 +298,11 @@ class _Writing:
                 chunks=batch.chunks,
             )
 
-    def _commit(self, changes: Changes) -> Control:
+    def _commit(self, changes: Changes, *, is_last: bool) -> Control:
         """Commit a batch; what one document is at fault for costs that document alone."""
         session = self._run.session
         try:
-            return session.commit(changes)
+            return session.commit(changes, self._run.end if is_last else None)
         except (OSError, IoError, StoreBusy, StoreCorrupt, StoreNewer):
             raise  # no document's fault: what the truth has taken, the next run publishes
         except Exception as error:

@@ -402,10 +402,22 @@ def recorded(
     scope: Mapping[str, Any],
     phases: Callable[[Run], Generator[IngestEvent]],
 ) -> Generator[IngestEvent]:
-    """Record the run when it begins, and how it ended; a kill leaves it ``running``."""
+    """Record the run when it begins, and how it ended; a kill leaves it ``running``.
+
+    The end is published with the last batch, where nothing comes after that.
+    """
     session, tally = run.session, run.tally
-    run_id = os.urandom(16).hex()
+    run_id, told = os.urandom(16).hex(), dict[str, Any]()
     session.store.start_run(run_id, kind, scope)
+
+    def end(state: str) -> None:
+        counts = {**tally.counts(), "embedded": tally.embedded}
+        now = {"state": state, "counts": counts}
+        if told != now:
+            session.store.finish_run(run_id, state, {"counts": counts, "ms": tally.duration_ms})
+            told.update(now)
+
+    run = replace(run, end=partial(end, "completed"))
     progress = JobFile(session.data.job, kind, to_rfc3339(run.clock()))
     ended = "failed"
     try:
@@ -424,9 +436,8 @@ def recorded(
         raise
     finally:
         tally.corpus_revision = session.control.corpus_revision
-        counts = {**tally.counts(), "embedded": tally.embedded}
         with suppress(*((KbError,) if ended == "failed" else ())):  # it is not what went wrong
-            session.store.finish_run(run_id, ended, {"counts": counts, "ms": tally.duration_ms})
+            end(ended)
             session.publish()  # the time of the last run is part of what readers see
         progress.remove()
     yield _last_event(tally, scope, run.options, run.clock, aborted=run.stop.is_set())
@@ -451,7 +462,7 @@ def _last_event(
 
 def embed_if_wanted(run: Run, most: int | None = None) -> Generator[IngestEvent]:
     """Run the second phase, or count what it would have to do where nobody wants it."""
-    if run.options.embed and run.config.ingest.embed and not run.stop.is_set():
+    if run.embeds:
         yield from _second_phase(run, most)
     elif (model := run.parts.model()) is not None:
         run.tally.embeddings_missing = run.session.store.count_missing(model.key)
