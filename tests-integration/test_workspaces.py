@@ -25,6 +25,7 @@ from kb_app._data_dir import DataDir
 from kb_app._ingest.quiet import is_sealed
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
+from kb_app._write import WriteSession
 from kb_app.config import Config, load_config
 from kb_app.testing.office_files import docx
 from kb_app.workspaces import Workspace, _words_of, place_of
@@ -596,6 +597,57 @@ def test_who_stays_keeps_a_worker_for_the_next_change(
 
     assert len(kept) == 2
     assert kept[0] is kept[1] is not None
+
+
+def test_who_stays_answers_before_a_run_has_put_in_order_what_it_wrote(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tidy, may_tidy, tidied = WriteSession.tidy, threading.Event(), list[int]()
+
+    def waiting(session: WriteSession) -> None:
+        may_tidy.wait()
+        tidied.append(session.control.stats["doc_count"])
+        tidy(session)
+
+    environ = home_environ(home)
+    with place_of(load_config(None, environ), str(home.folder), environ=environ).open() as kb:
+        kb.stats()
+        kb.stay()
+        monkeypatch.setattr(WriteSession, "tidy", waiting)
+        home.write("clone/more.md", "A narwhal.\n")
+        found = kb.search(SearchQuery(text="narwhal", mode=SearchMode.LEXICAL))
+        assert [hit.doc_path for hit in found.hits] == ["more.md"]
+        assert kb.stats()["doc_count"] == 3  # nothing has changed since: nobody waits for it
+        assert (tidied, kb.is_working) == ([], True)
+
+        home.write("clone/again.md", "A narwhal, again.\n")
+        threading.Timer(0.01, may_tidy.set).start()
+        assert kb.stats()["doc_count"] == 4  # what writes lets it end first
+        kb.close()
+
+    assert tidied == [3, 4]
+    assert not kb.is_working
+    assert is_sealed(DataDir(home.caches[0] / "data"))
+
+
+def test_what_goes_wrong_behind_an_answer_is_the_next_runs_to_mend(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: WriteSession) -> NoReturn:
+        raise StoreBusy("not now")
+
+    environ = home_environ(home)
+    with place_of(load_config(None, environ), str(home.folder), environ=environ).open() as kb:
+        kb.stats()
+        kb.stay()
+        with monkeypatch.context() as broken:
+            broken.setattr(WriteSession, "tidy", failing)
+            home.write("clone/more.md", "A narwhal.\n")
+            assert kb.stats()["doc_count"] == 3
+            home.write("clone/again.md", "A narwhal, again.\n")
+            assert kb.stats()["doc_count"] == 4
+        home.write("clone/third.md", "A third narwhal.\n")
+        assert kb.stats()["doc_count"] == 5
 
 
 def test_a_search_waits_for_nobody_who_reads_all_and_he_goes_on(large: Home) -> None:

@@ -12,7 +12,7 @@ import pytest
 from kb_app import _meanwhile
 from kb_app._data_dir import DataDir
 from kb_app._ingest import run
-from kb_app._meanwhile import Meanwhile
+from kb_app._meanwhile import Behind, Meanwhile
 from kb_app._parts import Parts
 from kb_app._write import WriteSession
 from kb_app.config import Config, Source
@@ -116,6 +116,32 @@ class _Slow(HashEmbedder):
         self._clock.now += 1 / 3
         self.after_each()
         return super().embed_passages(texts)
+
+
+def test_work_is_waited_for_until_it_says_that_it_is_ready() -> None:
+    may_end, ended = threading.Event(), threading.Event()
+
+    def work(is_ready: Callable[[], object]) -> None:
+        is_ready()
+        may_end.wait()
+        ended.set()
+        raise OSError("for the log")
+
+    behind = Behind(work)
+    behind.wait()
+    assert behind.is_at_work
+    may_end.set()
+    behind.end()
+    behind.wait()
+    assert (behind.is_at_work, ended.is_set()) == (False, True)
+
+
+def test_what_stands_in_the_way_of_that_is_the_callers() -> None:
+    def work(_: Callable[[], object]) -> None:
+        raise StoreBusy("somebody writes")
+
+    with pytest.raises(StoreBusy, match="somebody writes"):
+        Behind(work).wait()
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Who waits for whom: work that is done while nobody asks, and calls that wait for less than all.
 
 ``Meanwhile`` has a thread of its own. A turn of it ends as soon as somebody asks, and the next
-one waits until it has been quiet. ``Waits`` lets calls that a part will do for go before those
-that want all.
+one waits until it has been quiet. ``Behind`` ends work that nobody waits for any more. ``Waits``
+lets calls that a part will do for go before those that want all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kb_core import logs
 from kb_core.errors import KbError, StoreBusy
 from kb_core.ingest import Sought
 
-__all__ = ["Call", "Meanwhile", "Waits"]
+__all__ = ["Behind", "Call", "Meanwhile", "Waits"]
 
 logger = logs.logger(__name__)
 
@@ -93,6 +93,47 @@ class Meanwhile:
             except (KbError, OSError) as error:
                 logger.warning("what is done meanwhile: %s", error)
                 return
+
+
+class Behind:
+    """Work of which the caller waits for a part: *work* gets what says that this is done.
+
+    What goes wrong after that is for the log.
+    """
+
+    def __init__(self, work: Callable[[Callable[[], object]], object]) -> None:
+        self._is_ready = threading.Event()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(
+            target=self._do, args=(work,), name="kebab-behind", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Return once that part is done, or all; raise what stood in its way."""
+        self._is_ready.wait()
+        if self._error is not None:
+            raise self._error
+
+    def end(self, seconds: float | None = None) -> None:
+        """Return once all is done, or after some time."""
+        self._thread.join(seconds)
+
+    def _do(self, work: Callable[[Callable[[], object]], object]) -> None:
+        try:
+            work(self._is_ready.set)
+        except BaseException as error:  # noqa: BLE001 - raised again by who waits for it
+            if self._is_ready.is_set():
+                logger.warning("what is done behind an answer: %s", error)
+            else:
+                self._error = error
+        finally:
+            self._is_ready.set()
 
 
 class Call:

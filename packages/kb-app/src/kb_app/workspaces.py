@@ -9,8 +9,9 @@ Words come first: a run computes no embeddings, and a search of a new folder rea
 that hold its words, and leaves the rest to later calls. Passages get theirs as they are found: a
 search by meaning embeds the best that its words find, and leaves the rest to later ones, or
 to ``embed``. Nothing goes on after a call has returned, unless the process said that it
-stays: then the others are embedded while nobody asks, what questions found before the rest, and
-a worker that has read what changed is kept for the next change.
+stays: then the others are embedded while nobody asks, what questions found before the rest, a
+worker that has read what changed is kept for the next change, and what a run still puts in order
+once its changes are published is done behind the answer.
 
 **Invariant:** nothing is written below the folder, and nothing of it comes into the person's
 knowledge base. The cache can be deleted at any time, and is made anew where it is damaged; one
@@ -35,7 +36,7 @@ from kb_app import _queries, paths
 from kb_app._caches import Home, cached_folders, forget, homes_in, sweep, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app._folders import check_size, real_folder, source_of
-from kb_app._meanwhile import Call, Meanwhile, Waits
+from kb_app._meanwhile import Behind, Call, Meanwhile, Waits
 from kb_app._media import has_phases, phases_off
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
@@ -86,6 +87,8 @@ _MOST_CUTS = 2
 _BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
 """Patience with another process that writes: where there is something to answer from, and
 where there is nothing yet."""
+_GRACE_SECS = 2.0
+"""How long the end waits for what is done behind an answer."""
 _SPARE_SECS = 300.0
 """How long a process that stays keeps a worker for what changes next."""
 _EMBEDDED_AT_ONCE = 16
@@ -231,6 +234,8 @@ class Workspace(KnowledgeBase):
         self._reads_late = False
         self._meanwhile: Meanwhile | None = None
         self._spare: Spare | None = None
+        self._behind: Behind | None = None
+        """What puts in order what the last run changed; whoever writes next lets it end first."""
         self._wished: dict[int, None] = {}
         self._has_told: list[str] = []
         """How many files wait, as it was said last."""
@@ -245,12 +250,15 @@ class Workspace(KnowledgeBase):
     def leave(self) -> None:
         if self._meanwhile is not None:
             self._meanwhile.end()
+        if self._behind is not None:
+            self._behind.end(_GRACE_SECS)
         if self._spare is not None:
             self._spare.close()
 
     @property
     def is_working(self) -> bool:
-        return super().is_working or (self._meanwhile is not None and self._meanwhile.is_at_work)
+        others = (self._meanwhile, self._behind)
+        return super().is_working or any(one is not None and one.is_at_work for one in others)
 
     def close(self) -> None:
         self.leave()
@@ -441,6 +449,7 @@ class Workspace(KnowledgeBase):
         """
         self._read_late()
         self._refresh()
+        self._end_behind()
         with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
             yield from writer.embed(stop=stop)
 
@@ -632,19 +641,45 @@ class Workspace(KnowledgeBase):
         )
         if stop is None and is_first and own.sought is None and own.yields:
             stop = self._waits.cut
+        run = partial(self._run, options, patience, stop)
+        self._end_behind()
+        if self._meanwhile is None or is_first:
+            run(lambda: None)
+        else:
+            self._behind = Behind(run)
+            self._behind.wait()
+        for call in asking:
+            call.has_looked = True
+
+    def _run(
+        self,
+        options: IngestOptions,
+        patience: float,
+        stop: threading.Event | None,
+        is_published: Callable[[], object],
+    ) -> None:
+        all_told = False
         with self._writer(patience) as writer:
             for event in writer.ingest(options, stop=stop):
                 self._hear(event)
-                if event.report is not None:
+                if event.marks is not None:
+                    self._is_cut, self._left, self._marks = False, Left(), event.marks
+                    all_told = True
+                    is_published()  # from here on, what is known is the next run's to say
+                elif event.report is not None and not all_told:
                     self._is_cut = event.report.aborted
                     self._left = self._left if self._is_cut else event.report.left
                     is_part = self._is_cut or self._left.files
                     self._marks = {} if is_part else event.report.marks
-        for call in asking:
-            call.has_looked = True
+
+    def _end_behind(self) -> None:
+        """Let what is done behind the last answer end, which holds the lock of who writes."""
+        if self._behind is not None:
+            self._behind.end()
 
     def _make_anew(self) -> None:
         self._hear(f"the cache of {self._place.told} is damaged, and is made anew")
+        self._end_behind()
         super().close()
         with KnowledgeBase.open(self._patient(_LONG_SECS)) as writer:
             writer.reset("data-only", dry_run=False)
@@ -699,6 +734,7 @@ class Workspace(KnowledgeBase):
         config, parts = self._config, self._parts
         # Without a vector, or the lock, the answer is degraded, and says so.
         with self._turn, suppress(KbError, OSError):
+            self._end_behind()
             if left <= _EMBEDDED_AT_ONCE:
                 embed_some(config, parts, keys, left, sequence, threading.Event())
             else:
@@ -735,6 +771,7 @@ class Workspace(KnowledgeBase):
         with self._turn:
             if model is None or stop.is_set():
                 return model is not None
+            self._end_behind()
             snapshot = super()._snapshot()  # nothing is looked at for this
             room, sequence = self._room(snapshot, model.key), snapshot.control.sequence
             wished = list(self._wished)

@@ -115,6 +115,8 @@ class IngestEvent:
     """JSON values under the names of ``ingest_progress.v1``; ``item`` is an ``IngestItem``."""
     report: IngestReport | None = None
     """With ``completed`` and ``aborted``, which are always last, and only with them."""
+    marks: Mapping[str, Mark | None] | None = None
+    """Those of the report, with a ``committed`` after which nothing changes what readers see."""
 
 
 Mark: TypeAlias = tuple[int, int, int, int]

@@ -291,12 +291,14 @@ class _Writing:
         run.tally.phase_secs["store"] += self._published_secs
         self._batch, self._pending_sources = _Batch(), {}
         if batch.documents or batch.moves or batch.deleted:
-            yield self._run.event(
+            event = self._run.event(
                 "committed",
                 revision=control.corpus_revision,
                 documents=len(batch.documents) + len(batch.moves),
                 chunks=batch.chunks,
             )
+            is_all = is_last and not (run.tally.left.files or run.session.shows_another)
+            yield replace(event, marks=run.tally.marks) if is_all else event
 
     def _commit(self, changes: Changes, *, is_last: bool) -> Control:
         """Commit a batch; what one document is at fault for costs that document alone."""
