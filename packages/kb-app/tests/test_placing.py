@@ -75,6 +75,13 @@ def test_a_run_is_narrowed_to_what_the_walk_calls_a_file(config: Config, tmp_pat
     assert spec.narrow == ("café.md",)
 
 
+def test_a_run_of_a_source_and_a_part_of_it_is_of_all_of_it(config: Config, tmp_path: Path) -> None:
+    top, part = str(tmp_path / "notes"), str(tmp_path / "notes/a.md")
+
+    for paths in ((top, part), (part, top)):
+        assert [spec.narrow for spec in source_specs(config, paths)] == [()]
+
+
 def test_a_folder_that_is_reached_through_a_link_is_the_folder(
     config: Config, tmp_path: Path
 ) -> None:

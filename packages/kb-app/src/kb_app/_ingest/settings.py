@@ -265,9 +265,10 @@ def source_specs(config: Config, paths: Sequence[str]) -> list[SourceSpec]:
 
 def _narrowed(config: Config, paths: Sequence[str]) -> dict[str, tuple[str, ...]]:
     narrow: dict[str, tuple[str, ...]] = {}
+    whole: set[str] = set()
+    tops = {source.id: os.path.realpath(source.root) for source in config.sources}
     for path in paths:
         real = os.path.realpath(path)
-        tops = {source.id: os.path.realpath(source.root) for source in config.sources}
         below = {id_: inside(real, top) for id_, top in tops.items()}
         if all(relative is None for relative in below.values()):
             command = "ingest-file" if Path(real).is_file() else "add"
@@ -278,9 +279,9 @@ def _narrowed(config: Config, paths: Sequence[str]) -> dict[str, tuple[str, ...]
             )
         for id_, relative in below.items():
             if relative is not None:
-                more = [path_of(tops[id_], relative)] if relative else []
-                narrow[id_] = (*narrow.get(id_, ()), *more)
-    return narrow
+                narrow[id_] = (*narrow.get(id_, ()), path_of(tops[id_], relative))
+                whole |= set() if relative else {id_}
+    return narrow | dict.fromkeys(whole, ())
 
 
 def fingerprint_of(
