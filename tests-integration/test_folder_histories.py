@@ -13,6 +13,7 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -42,7 +43,12 @@ from kb_core.search import GrepQuery, Hit, SearchFilters, SearchQuery
 from kb_search.writer import Writer
 
 HISTORIES = int(os.environ.get("KEBAB_TEST_HISTORIES", "3"))
-NAMES = ("a.md", "b.md", "src/c.py", "deep/d.txt", "f.docx", "deep/g.txt.gz", "h.txt", "deep/i")
+NAMES: Sequence[str] = (
+    *("a.md", "src/b.md", "src/c.py", "deep/d.txt", "f.docx", "deep/g.txt.gz", "h.txt", "deep/i"),
+    "\u00fc/\u00f6.md",
+)
+LINK, LINKED = "src/l.txt", "deep/d.txt"
+RULED = ("d.txt", "c.py")
 IGNORABLE = ("src/", "a.md", "*.gz", "deep/")
 PATHS = st.sampled_from(NAMES)
 COMMON = "otter"
@@ -82,6 +88,9 @@ class Folders(RuleBasedStateMachine):
         self.unsure: set[str] = set()
         """Words of files that were changed as nobody can see who opens none."""
         self.ignored: Sequence[str] = ()
+        self.nested: set[str] = set()
+        """Folders with rules of their own, which ignore what is called as in ``RULED``."""
+        self.is_linked = False
         self.server: Workspace | None = None
 
     def teardown(self) -> None:
@@ -102,7 +111,7 @@ class Folders(RuleBasedStateMachine):
 
     @rule(path=PATHS, lines=st.integers(0, 6))
     def write(self, path: str, lines: int) -> None:
-        file = self.folder / path
+        file = self._at(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         self._clear(file)
         self.files[path] = self._word()
@@ -111,13 +120,13 @@ class Folders(RuleBasedStateMachine):
     @rule(path=PATHS)
     def touch(self, path: str) -> None:
         if path in self.files:
-            (self.folder / path).touch()
+            (self._at(path)).touch()
 
     @rule(path=PATHS)
     def change_unseen(self, path: str) -> None:
         """Write another word of the same size, and say that nothing happened since."""
         if path in self.files and not path.endswith((".docx", ".gz")):
-            file, word = self.folder / path, self._word()
+            file, word = self._at(path), self._word()
             found, before = file.stat(), self.files[path]
             code = "utf-16-le" if path == "h.txt" else "utf-8"
             file.write_bytes(file.read_bytes().replace(before.encode(code), word.encode(code)))
@@ -128,7 +137,7 @@ class Folders(RuleBasedStateMachine):
     @rule(path=PATHS)
     def take_away(self, path: str) -> None:
         if path in self.files:
-            file = self.folder / path
+            file = self._at(path)
             self.gone[path] = (self.files.pop(path), file.read_bytes(), file.stat())
             file.unlink()
 
@@ -137,7 +146,7 @@ class Folders(RuleBasedStateMachine):
         """Put back what was there, as it was to the nanosecond."""
         if path in self.gone and path not in self.files:
             word, data, found = self.gone[path]
-            file = self.folder / path
+            file = self._at(path)
             file.parent.mkdir(parents=True, exist_ok=True)
             self._clear(file)
             file.write_bytes(data)
@@ -166,7 +175,7 @@ class Folders(RuleBasedStateMachine):
     @rule(path=PATHS, what=st.sampled_from(["nothing", "link", "loop", "folder", "pipe", "zeros"]))
     def spoil(self, path: str, what: str) -> None:
         """Put something in the place of a file that nobody can read."""
-        file = self.folder / path
+        file = self._at(path)
         if not file.parent.is_dir():
             return
         self._clear(file)
@@ -189,8 +198,52 @@ class Folders(RuleBasedStateMachine):
         self.ignored = sorted(names)
         (self.folder / ".kebabignore").write_text("\n".join(self.ignored) + "\n", "utf-8")
 
+    @rule(folder=st.sampled_from(["deep", "src", "src/inner"]), has_rules=st.booleans())
+    def rule_a_folder(self, folder: str, has_rules: bool) -> None:
+        if (self.folder / folder).is_dir():
+            (self.nested.add if has_rules else self.nested.discard)(folder)
+            said = "\n".join(RULED) if has_rules else "# nothing"
+            (self.folder / folder / ".gitignore").write_text(f"{said}\n", "utf-8")
+
+    @rule(path=PATHS)
+    def add_to(self, path: str) -> None:
+        """Change a file in its place: its folder does not tell."""
+        if path in self.files and path.endswith((".md", ".py", ".txt")) and path != "h.txt":
+            word = self.files[path] = self._word()
+            kept = self._at(path).read_text("utf-8").splitlines()[:-1]
+            self._at(path).write_text("\n".join([*kept, f"# the {word} wakes"]) + "\n", "utf-8")
+
+    @rule()
+    def move_a_folder(self) -> None:
+        """Move a folder into another one, or back, with its rules."""
+        old, new = (
+            ("deep", "src/inner") if (self.folder / "deep").is_dir() else ("src/inner", "deep")
+        )
+        if (self.folder / old).is_dir() and not (self.folder / new).exists():
+            (self.folder / new).parent.mkdir(exist_ok=True)
+            (self.folder / old).rename(self.folder / new)
+            for path in [path for path in self.files if path.startswith(f"{old}/")]:
+                self.files[new + path.removeprefix(old)] = self.files.pop(path)
+            if old in self.nested:
+                self.nested ^= {old, new}
+
+    @rule(is_there=st.booleans())
+    def link(self, is_there: bool) -> None:
+        """Have a link, which is followed where what it leads to is ignored."""
+        file = self.folder / LINK
+        if file.parent.is_dir() and is_there != self.is_linked:
+            self.is_linked = is_there
+            if is_there:
+                file.symlink_to(self.folder / LINKED)
+            else:
+                file.unlink()
+
+    def _at(self, path: str) -> Path:
+        """Return where *path* is on disk, some of whose names have their accents apart."""
+        return self.folder / unicodedata.normalize("NFD", path)
+
     def _clear(self, file: Path) -> None:
-        self.files.pop(file.relative_to(self.folder).as_posix(), None)
+        self.files.pop(unicodedata.normalize("NFC", file.relative_to(self.folder).as_posix()), None)
         if file.is_symlink() or not file.is_dir():
             file.unlink(missing_ok=True)
         else:
@@ -255,8 +308,7 @@ class Folders(RuleBasedStateMachine):
     @rule()
     def look_at_all(self) -> None:
         with self._opened() as kb:
-            listed = {doc["doc_path"] for doc in kb.list_docs(SearchFilters(), limit=100)["items"]}
-            assert listed - {".kebabignore"} == self._listed()
+            assert self._told(kb) == self._listed()
             for word in [*self.spoken][-12:]:
                 self._check(kb, word)
 
@@ -305,6 +357,7 @@ class Folders(RuleBasedStateMachine):
     def what_the_server_answers_is_so(self) -> None:
         if self.server is not None and self.files:
             self._check(self.server, next(reversed(self.files.values())))
+            assert self._told(self.server) == self._listed()
 
     # --------------------------------------------------------------------- helpers
 
@@ -342,33 +395,65 @@ class Folders(RuleBasedStateMachine):
     def _check_place(self, kb: Workspace, hit: Hit, word: str) -> None:
         """See that what a hit names holds what it is said to hold, and can be fetched."""
         path = hit.doc_path.split("!/")[0]
-        assert path in self.files
+        assert path in self.files or path == LINK
         assert word in str(kb.fetch(hit.citation.uri))
         if path not in {"f.docx", "h.txt"} and not path.endswith(".gz"):
-            lines = (self.folder / path).read_text("utf-8").splitlines()
+            lines = (self._at(path)).read_text("utf-8").splitlines()
             span: Any = hit.citation.span
             assert word in "\n".join(lines[span.start - 1 : span.end])
 
+    def _told(self, kb: Workspace) -> set[str]:
+        listed = {doc["doc_path"] for doc in kb.list_docs(SearchFilters(), limit=100)["items"]}
+        return {path for path in listed if not path.endswith("ignore")}
+
     def _listed(self) -> set[str]:
-        listed = {path for path in self.files if not self._hides(path)}
+        listed = {path for path in self.files if not self._hides(path)} | self._seen_by_link()
         within = {f"{path}!/g.txt" for path in listed if path.endswith(".gz")}
         return listed | within
 
     def _holding(self, word: str) -> set[str]:
         there = {path for path, said in self.files.items() if said == word}
         shown = {f"{path}!/g.txt" if path.endswith(".gz") else path for path in there}
-        return {path for path in shown if not self._hides(path.split("!/")[0])}
+        shown = {path for path in shown if not self._hides(path.split("!/")[0])}
+        return shown | (self._seen_by_link() if LINKED in there else set())
+
+    def _seen_by_link(self) -> set[str]:
+        is_seen = LINKED in self.files and self._hides(LINKED) and not self._hides(LINK)
+        return {LINK} if self.is_linked and is_seen else set()
 
     def _hides(self, path: str) -> bool:
         parts = [f"{part}/" for part in path.split("/")[:-1]]
         folders = ["/".join(path.split("/")[:at]) + "/" for at in range(1, len(parts) + 1)]
+        ruled = any(path.startswith(f"{folder}/") for folder in self.nested)
+        if ruled and path.rpartition("/")[2] in RULED:
+            return True
         is_packed = path.endswith(".gz") and "*.gz" in self.ignored
         return is_packed or any(name in self.ignored for name in [path, *folders])
 
 
+class Served(Folders):
+    """The same, asked by nobody but a server from the beginning: it looks after each step."""
+
+    search = search_among_others = search_and_overwrite = None  # type: ignore[assignment]
+    search_for_what_is_gone = search_for_what_all_have = None  # type: ignore[assignment]
+    search_code = grep = die = start_a_server = None  # type: ignore[assignment]
+
+    @initialize()
+    def begin(self) -> None:
+        super().begin()
+        self.server = self._open()
+        self.server.stay()
+        self.server.stats()
+
+    def end_the_server(self) -> None:
+        if self.server is not None:
+            self.server.close()
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("machine", [Folders, Served])
 def test_after_any_history_of_a_folder_its_words_are_found_where_they_stand(
-    monkeypatch: pytest.MonkeyPatch,
+    machine: type[Folders], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kb_app._wiring._executor", lambda _c, task, _n, **_: InlineExecutor(task))
     monkeypatch.setattr(workspaces, "_KB", 1)  # so that a search reads a file or two
@@ -376,7 +461,7 @@ def test_after_any_history_of_a_folder_its_words_are_found_where_they_stand(
     monkeypatch.setattr(sought, "_LEAST_FILES", 2)
     monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 0.01)
     run_state_machine_as_test(
-        Folders,
+        machine,
         settings=settings(
             max_examples=HISTORIES,
             stateful_step_count=14,

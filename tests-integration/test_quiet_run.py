@@ -15,6 +15,7 @@ import pytest
 
 from kb_app import Config, KnowledgeBase
 from kb_app._data_dir import DataDir
+from kb_app._ingest.quiet import is_sealed
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app._write import WriteSession
@@ -115,6 +116,23 @@ def test_a_quiet_run_is_told_like_any_other(world: World) -> None:
 def test_a_narrowed_run_may_be_quiet_too(world: World) -> None:
     assert world.ingest(str(world.notes / "pear.md")).counts["unchanged"] == 1
     assert world.opened == 1
+
+
+def test_what_was_whole_is_so_after_a_narrowed_run_of_what_changed(world: World) -> None:
+    edit(world)
+    (world.notes / "[a]*.md").write_text("# Odd\n\nA name.\n", "utf-8")
+    for name, kind in (("pear.md", "updated"), ("[a]*.md", "new")):
+        assert world.ingest(str(world.notes / name)).counts[kind] == 1
+    assert world.opened == 3
+
+    assert world.ingest(str(world.notes / "[a]*.md")).counts["unchanged"] == 1
+    assert world.ingest().counts["unchanged"] == 4
+    assert world.opened == 3
+
+    world.data.seal.unlink()
+    edit(world)
+    world.ingest(str(world.notes / "pear.md"))
+    assert not is_sealed(world.data)  # something else may be missing
 
 
 def edit(world: World) -> None:

@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 from kb_app import _meanwhile
 from kb_app._data_dir import DataDir
 from kb_app._ingest.quiet import is_sealed
+from kb_app._ingest.seeing import again
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
 from kb_app._write import WriteSession
@@ -613,6 +614,7 @@ def test_who_stays_answers_before_a_run_has_put_in_order_what_it_wrote(
     with place_of(load_config(None, environ), str(home.folder), environ=environ).open() as kb:
         kb.stats()
         kb.stay()
+        monkeypatch.setattr(again, "_TICK_NS", 0)  # else what is new is looked at once more
         monkeypatch.setattr(WriteSession, "tidy", waiting)
         home.write("clone/more.md", "A narwhal.\n")
         found = kb.search(SearchQuery(text="narwhal", mode=SearchMode.LEXICAL))
@@ -1285,6 +1287,7 @@ def test_who_wants_all_gives_way_twice_at_most(
 def test_every_change_before_a_call_is_seen_and_nothing_is_looked_at_where_there_is_none(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(again, "_TICK_NS", 0)  # else what is new is looked at once more
     looks = looks_of(monkeypatch)
     folder, environ = home.folder, home_environ(home)
     home.write("clone/a.md", "The walrus sleeps.\n")

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from kb_app._ingest.plan import Known, plan_sources
+from kb_app._ingest.seeing.again import is_as_it_was, renewed, where_it_differs
 from kb_app._ingest.seeing.files import location, path_of, spell
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
 from kb_app._ingest.settings import SourceSpec
 from kb_app.testing.parts import SETTINGS
 from kb_core.errors import InvalidInput
-from kb_core.ingest import IngestOptions, SkipReason
+from kb_core.ingest import IngestOptions, Looked, SkipReason
 from kb_core.records import FileRecord, FileState
 
 NFC, NFD = "\u00e9", "e\u0301"
@@ -59,6 +60,93 @@ def test_what_is_too_many_to_be_asked_for_again_is_not_marked(
 
     monkeypatch.setattr("kb_app._ingest.seeing.walk.MOST_MARKS", 4)
     assert len(look(tmp_path)[0].marks) == 5
+
+
+def looked(root: Path, *narrow: str) -> Looked:
+    walked, _ = look(root, narrow=narrow)
+    return Looked(marks=walked.marks, has_links=walked.has_links)
+
+
+def differing(root: Path, before: Looked) -> list[str]:
+    top = os.path.realpath(root)
+    return [path.removeprefix(f"{top}/") for path in where_it_differs(before, {top})]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    make(tmp_path, "a/b/c.md", "a/b/d/e.md", "a/.gitignore", "f.md", "a/g/.git/config", "a/g/h.md")
+    (tmp_path / "a/.gitignore").write_text("nothing\n")
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        os.utime(path, ns=(1, 1))  # and the clock of a file system may stand still for a while
+    monkeypatch.setattr("kb_app._ingest.seeing.again._TICK_NS", 0)
+    return tmp_path
+
+
+def test_where_something_differs_is_told_by_marks(tree: Path) -> None:
+    before = looked(tree)
+    assert is_as_it_was(before.marks)
+
+    (tree / "f.md").write_text("longer")
+    os.utime(tree / "a/b/c.md", ns=(2, 2))
+    assert differing(tree, before) == ["a/b/c.md", "f.md"]
+
+    make(tree, "a/b/new.md")
+    assert differing(tree, before) == ["a/b/", "f.md"]
+
+
+@pytest.mark.parametrize(("rules", "folder"), [("a/.gitignore", "a/"), ("a/g/.git/config", "a/g/")])
+def test_rules_that_differ_are_of_all_in_their_folder(tree: Path, rules: str, folder: str) -> None:
+    before = looked(tree)
+    (tree / rules).write_text("*.txt\n")
+    assert differing(tree, before) == [folder]
+
+
+def test_a_folder_that_differs_is_a_matter_of_all_where_there_are_links(tree: Path) -> None:
+    (tree / "l.md").symlink_to("f.md")
+    before = looked(tree)
+    (tree / "a/b/c.md").write_text("longer")
+    assert differing(tree, before) == ["a/b/c.md"]
+    make(tree, "a/b/new.md")
+    assert differing(tree, before) == []
+
+
+def test_what_differs_at_the_top_or_in_many_places_is_a_matter_of_all(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = looked(tree)
+    monkeypatch.setattr("kb_app._ingest.seeing.again._MOST_PATHS", 1)
+    (tree / "f.md").write_text("longer")
+    assert differing(tree, before) == ["f.md"]
+    (tree / "a/b/c.md").write_text("longer")
+    assert differing(tree, before) == []
+    monkeypatch.setattr("kb_app._ingest.seeing.again._MOST_PATHS", 9)
+    make(tree, "top.md")
+    assert differing(tree, before) == []
+
+
+def test_what_changed_just_now_may_change_again_unseen_and_differs(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb_app._ingest.seeing.again._TICK_NS", 10**12)
+    before = looked(tree)
+    monkeypatch.setattr("kb_app._ingest.seeing.again._TICK_NS", 0)
+    assert "a/b/c.md" not in differing(tree, looked(tree))
+    assert not is_as_it_was(before.marks)
+
+
+def test_a_part_that_was_walked_again_is_marked_anew_and_nothing_above_it(tree: Path) -> None:
+    before = looked(tree)
+    make(tree, "a/b/new.md", "a/new.md")
+    (tree / "a/b/d/e.md").unlink()
+
+    paths = [f"{os.path.realpath(tree)}/a/b/"]
+    now = renewed(before, paths, looked(tree, "a/b"))
+
+    assert differing(tree, now) == ["a/"]  # of which nobody has seen what is new
+    assert not any(path.endswith("e.md") for path in now.marks)
+    assert set(renewed(now, [f"{os.path.realpath(tree)}/a/"], looked(tree, "a")).marks) == set(
+        looked(tree).marks
+    )
 
 
 def test_files_come_in_the_order_of_their_paths_with_size_and_time(tmp_path: Path) -> None:

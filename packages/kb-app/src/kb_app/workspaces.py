@@ -57,7 +57,7 @@ from kb_core.errors import (
 )
 from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
 from kb_core.ids import text_hash
-from kb_core.ingest import IngestOptions, Left
+from kb_core.ingest import IngestOptions, Left, Looked
 from kb_core.media import SearchMode
 from kb_core.records import FileState
 from kb_core.search import GrepQuery, SearchQuery
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from kb_app._ask.asking import Asking
     from kb_app._ingest.workers.process import Spare
     from kb_core.answers import Answer, AskQuery
-    from kb_core.ingest import IngestEvent, Mark
+    from kb_core.ingest import IngestEvent
     from kb_core.ports import IndexSnapshot
     from kb_core.search import AggregatedResponse, Constant, SearchResponse
     from kb_core.wire import types
@@ -81,7 +81,7 @@ Hear: TypeAlias = "Callable[[IngestEvent | str], object]"
 _FRESH_SECS = 1.0
 """How long a look at a large folder is good for: calls that come in a burst share one."""
 _TRUSTED_SECS = 300.0
-"""How long it is enough to ask whether what a look saw is as it was."""
+"""How long it is enough to ask whether what a walk saw is as it was, and to walk what is not."""
 _MOST_CUTS = 2
 """How often a call that wants all stops reading for others that want less."""
 _BRIEF_SECS, _LONG_SECS = 2.0, 3600.0
@@ -224,8 +224,10 @@ class Workspace(KnowledgeBase):
         self._turn = threading.RLock()
         self._waits = Waits()
         self._looked_at = float("-inf")
-        self._marks: Mapping[str, Mark | None] = {}
+        self._looked = Looked()
         """How all was at the last look, if it is enough to look at that again."""
+        self._walked_at = float("-inf")
+        """When everything was walked for that."""
         self._left = Left()
         """What no call has read yet, as far as this process knows."""
         self._is_cut = False
@@ -518,7 +520,7 @@ class Workspace(KnowledgeBase):
 
     def _read_late(self) -> None:
         if not self._reads_late:
-            self._reads_late, self._looked_at = True, float("-inf")
+            self._reads_late, self._looked_at, self._looked = True, float("-inf"), Looked()
 
     def _refresh(self) -> None:
         if self._meanwhile is not None:
@@ -556,15 +558,16 @@ class Workspace(KnowledgeBase):
 
     def _is_known(self, own: Call, home: Home) -> bool:
         """Say whether what a call waits for is read, as far as that is quick to tell."""
-        from kb_app._ingest.seeing.walk import MOST_MARKS, is_as_it_was
+        from kb_app._ingest.seeing.again import is_as_it_was
 
         ago = time.monotonic() - self._looked_at
         if own.has_looked:
             return True
         if self._left.files or ago > _TRUSTED_SECS:
             return False
-        if (marks := self._marks) and len(marks) <= MOST_MARKS:
-            is_known = home.read().is_whole and is_as_it_was(marks)
+        if _may_tell(looked := self._looked):
+            trusted = time.monotonic() - self._walked_at <= _TRUSTED_SECS
+            is_known = trusted and home.read().is_whole and is_as_it_was(looked.marks)
         else:
             is_known = ago < _FRESH_SECS
         own.has_looked = is_known and own.sought is not None
@@ -587,8 +590,8 @@ class Workspace(KnowledgeBase):
             sweep(self._config, self._place.environ, spare=home.path)
             try:
                 self._remark, self._is_cut = "", False
-                self._marks = {}
-                self._read(_BRIEF_SECS, is_first=not known.is_whole)
+                looked, self._looked = self._looked, Looked()
+                self._read(_BRIEF_SECS, is_first=not known.is_whole, looked=looked)
             except StoreBusy:
                 if known.is_whole:
                     self._remark = "another process is reading what changed; this is from before"
@@ -603,10 +606,13 @@ class Workspace(KnowledgeBase):
             raise home.unusable(error) from error
         return not self._is_cut
 
-    def _read(self, patience: float, *, is_first: bool) -> None:
-        """Read what changed; of pictures and the like no more than their names, unless wanted."""
+    def _read(self, patience: float, *, is_first: bool, looked: Looked | None = None) -> None:
+        """Read what changed; of pictures and the like no more than their names, unless wanted.
+
+        Only what is not as it was *looked* at is walked, as long as that is to be trusted.
+        """
         try:
-            self._ingest(patience, is_first=is_first)
+            self._ingest(patience, is_first=is_first, looked=looked or Looked())
         except ModelMissing as error:  # which counts how long a passage is
             if is_first:
                 raise
@@ -623,14 +629,21 @@ class Workspace(KnowledgeBase):
         return 2 * waiting > snapshot.count_docs(None)
 
     def _ingest(
-        self, patience: float, *, is_first: bool, stop: threading.Event | None = None
+        self,
+        patience: float,
+        *,
+        is_first: bool,
+        stop: threading.Event | None = None,
+        looked: Looked = Looked(),  # noqa: B008 - it cannot be changed
     ) -> None:
+        self._end_behind()
         most, own = self._config.workspaces.search_kb * _KB, self._waits.own
         seeks = is_first and most and own.sought is not None and not self._reads_late
         # Questions that wait for their turn are read for at once: a run each takes longer.
         asking = self._waits.asking() if isinstance(own.sought, str) else []
         words = " ".join(dict.fromkeys(str(call.sought) for call in asking))
         options = IngestOptions(
+            paths=() if is_first else self._where_it_differs(looked),
             embed=False,
             allow_empty=True,
             summary_only=True,
@@ -641,8 +654,7 @@ class Workspace(KnowledgeBase):
         )
         if stop is None and is_first and own.sought is None and own.yields:
             stop = self._waits.cut
-        run = partial(self._run, options, patience, stop)
-        self._end_behind()
+        run = partial(self._run, options, patience, stop, looked)
         if self._meanwhile is None or is_first:
             run(lambda: None)
         else:
@@ -656,21 +668,37 @@ class Workspace(KnowledgeBase):
         options: IngestOptions,
         patience: float,
         stop: threading.Event | None,
+        looked: Looked,
         is_published: Callable[[], object],
     ) -> None:
-        all_told = False
+        from kb_app._ingest.seeing.again import renewed
+
+        paths, began, all_told = options.paths, time.monotonic(), False
         with self._writer(patience) as writer:
             for event in writer.ingest(options, stop=stop):
                 self._hear(event)
-                if event.marks is not None:
-                    self._is_cut, self._left, self._marks = False, Left(), event.marks
-                    all_told = True
-                    is_published()  # from here on, what is known is the next run's to say
-                elif event.report is not None and not all_told:
+                now = event.looked
+                if event.report is not None and not all_told:
                     self._is_cut = event.report.aborted
                     self._left = self._left if self._is_cut else event.report.left
-                    is_part = self._is_cut or self._left.files
-                    self._marks = {} if is_part else event.report.marks
+                    now = None if self._is_cut or self._left.files else event.report.looked
+                if now is not None:
+                    self._left = self._left if event.report else Left()
+                    self._looked = renewed(looked, paths, now) if paths else now
+                    self._walked_at = self._walked_at if paths else began
+                    all_told = True
+                    is_published()  # from here on, what is known is the next run's to say
+
+    def _where_it_differs(self, looked: Looked) -> tuple[str, ...]:
+        """Return what to walk of the folder, everything for none."""
+        from kb_app._ingest.quiet import is_sealed
+        from kb_app._ingest.seeing.again import where_it_differs
+
+        is_trusted = time.monotonic() - self._walked_at <= _TRUSTED_SECS
+        data = DataDir(self._config.storage.data_dir)
+        if not (is_trusted and _may_tell(looked) and is_sealed(data)):  # else more may be missing
+            return ()
+        return tuple(where_it_differs(looked, {str(folder) for folder in self._place.folders}))
 
     def _end_behind(self) -> None:
         """Let what is done behind the last answer end, which holds the lock of who writes."""
@@ -791,6 +819,13 @@ class Workspace(KnowledgeBase):
         if self._meanwhile is not None:
             wished = dict.fromkeys(keys) | self._wished
             self._wished = dict(islice(wished.items(), _MOST_WISHED))
+
+
+def _may_tell(looked: Looked) -> bool:
+    """Say whether looking at the same again is quick and tells what has changed."""
+    from kb_app._ingest.seeing.again import MOST_MARKS
+
+    return 0 < len(looked.marks) <= MOST_MARKS
 
 
 def _without_vector(snapshot: IndexSnapshot, model_key: str) -> int:

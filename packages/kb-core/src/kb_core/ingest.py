@@ -23,6 +23,7 @@ __all__ = [
     "IngestReport",
     "ItemKind",
     "Left",
+    "Looked",
     "Mark",
     "SkipReason",
     "Sought",
@@ -115,12 +116,22 @@ class IngestEvent:
     """JSON values under the names of ``ingest_progress.v1``; ``item`` is an ``IngestItem``."""
     report: IngestReport | None = None
     """With ``completed`` and ``aborted``, which are always last, and only with them."""
-    marks: Mapping[str, Mark | None] | None = None
-    """Those of the report, with a ``committed`` after which nothing changes what readers see."""
+    looked: Looked | None = None
+    """That of the report, with a ``committed`` after which nothing changes what readers see."""
 
 
 Mark: TypeAlias = tuple[int, int, int, int]
 """Of a file or folder: when it was modified and changed, in nanoseconds, its size, its inode."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """How all was that walks looked at, before any of it was read."""
+
+    marks: Mapping[str, Mark | None] = field(default_factory=dict)
+    """By paths on disk, those of folders with a slash; none of a tree that is too large."""
+    has_links: bool = False
+    """Whether there are links, so that what is at one path may depend on others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +155,7 @@ class IngestReport:
     duration_ms: int
     left: Left = field(default_factory=Left)
     """What a run for a question left for another one."""
-    marks: Mapping[str, Mark | None] = field(default_factory=dict)
-    """How folders and files were that were looked at, by their paths on disk, before they were."""
+    looked: Looked = field(default_factory=Looked)
     aborted: bool = False
     corpus_revision: int = 0
     embedded: int = 0

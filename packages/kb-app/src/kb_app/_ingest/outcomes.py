@@ -12,7 +12,7 @@ from typing import Any
 from kb_app._ingest.making.record import Made
 from kb_app._ingest.plan import Wanted, skipped_item, unchanged_item
 from kb_app._ingest.settings import Settings, fingerprint_of, settings_hash
-from kb_core.ingest import IngestItem, IngestReport, ItemKind, Left, Mark, SkipReason
+from kb_core.ingest import IngestItem, IngestReport, ItemKind, Left, Looked, SkipReason
 from kb_core.records import DocumentRecord, FileRecord, FileState
 from kb_core.values import dataclass, field, replace
 
@@ -45,7 +45,7 @@ class Tally:
     warnings: list[str] = field(default_factory=list)
     scanned: int = 0
     left: Left = field(default_factory=Left)
-    marks: dict[str, Mark | None] = field(default_factory=dict)
+    looked: Looked = field(default_factory=Looked)
     embedded: int = 0
     embeddings_missing: int = 0
     corpus_revision: int = 0
@@ -78,6 +78,13 @@ class Tally:
         self.items += items
         self.scanned += scanned
         self.warnings += warnings
+
+    def add_looked(self, looked: Looked) -> None:
+        """Take in what another walk looked at."""
+        self.looked = Looked(
+            marks={**self.looked.marks, **looked.marks},
+            has_links=self.looked.has_links or looked.has_links,
+        )
 
     def counts(self) -> dict[str, int]:
         """Return how many files came out how."""
@@ -121,7 +128,7 @@ class Tally:
             scanned=self.scanned,
             duration_ms=self.duration_ms,
             left=self.left,
-            marks=self.marks,
+            looked=self.looked,
             aborted=aborted,
             corpus_revision=self.corpus_revision,
             embedded=self.embedded,

@@ -298,7 +298,7 @@ class _Writing:
                 chunks=batch.chunks,
             )
             is_all = is_last and not (run.tally.left.files or run.session.shows_another)
-            yield replace(event, marks=run.tally.marks) if is_all else event
+            yield replace(event, looked=run.tally.looked) if is_all else event
 
     def _commit(self, changes: Changes, *, is_last: bool) -> Control:
         """Commit a batch; what one document is at fault for costs that document alone."""

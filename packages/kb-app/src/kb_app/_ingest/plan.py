@@ -23,7 +23,7 @@ from kb_app._ingest.settings import (
     settings_hash,
 )
 from kb_core.documents import SourceFile
-from kb_core.ingest import IngestItem, IngestOptions, ItemKind, Mark, SkipReason
+from kb_core.ingest import IngestItem, IngestOptions, ItemKind, Looked, SkipReason
 from kb_core.media import Media
 from kb_core.records import FileRecord, FileState
 from kb_core.values import dataclass, field, replace
@@ -82,8 +82,7 @@ class Plan:
     """The repositories that its folders are; ``None`` where that is not known."""
     folders: set[str] = field(default_factory=set)
     """Absolute paths of the folders that the walk looked into."""
-    marks: Mapping[str, Mark | None] = field(default_factory=dict)
-    """How all was that the walk looked at."""
+    looked: Looked = field(default_factory=Looked)
     hash_of: HashOf = field(default_factory=remembering_hashes)
 
     def await_more(self, want: Wanted, options: IngestOptions) -> None:
@@ -166,7 +165,8 @@ def _make_plan(
     is_whole = walked.root_exists and not source.narrow
     plan.repos = checkouts.names if is_whole else checkouts.names_in_part
     plan.verified = is_whole
-    plan.folders, plan.marks = walked.folders, walked.marks
+    plan.folders = walked.folders
+    plan.looked = Looked(marks=walked.marks, has_links=walked.has_links)
     return plan
 
 

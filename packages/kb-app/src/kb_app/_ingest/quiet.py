@@ -25,13 +25,14 @@ from kb_app._data_dir import DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import plan_added, unrecorded, used_assets
 from kb_app._ingest.plan import Known, Plan, source_row
-from kb_app._ingest.settings import Settings
+from kb_app._ingest.settings import Settings, SourceSpec
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core.clock import from_epoch, to_epoch
 from kb_core.control import ADDED_SOURCE
 from kb_core.disk import disk_errors
 from kb_core.errors import IndexCorrupt, KbError
+from kb_core.filters import And, Filter, Glob, OneOf, Or, literal_glob
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
 from kb_core.values import dataclass
@@ -53,8 +54,10 @@ class Sealed:
     marks: Sequence[Any]
 
 
-def published(parts: Parts) -> Known:
-    """Read the published ledger; raises ``NotIndexed`` where there is none.
+def published(parts: Parts, specs: Sequence[SourceSpec] = ()) -> Known:
+    """Read the published ledger, of narrowed *specs* what they may look at, and what was added.
+
+    Raises ``NotIndexed`` where there is none.
 
     ``IndexCorrupt`` if anything of the index is damaged: a run has something to do then.
     """
@@ -63,7 +66,7 @@ def published(parts: Parts) -> Known:
         for wrong in snapshot.damage.values():
             raise IndexCorrupt(f"the index is damaged: {wrong}")
         ledgers: defaultdict[str, dict[str, FileRecord]] = defaultdict(dict)
-        for row in snapshot.files(None):
+        for row in snapshot.files(_narrowed(specs)):
             ledgers[row["source_id"]][row["path"]] = _file_record(row)
         control = snapshot.control
     return Known(
@@ -74,8 +77,26 @@ def published(parts: Parts) -> Known:
     )
 
 
-def sealed(config: Config, options: IngestOptions, parts: Parts) -> Sealed | None:
-    """Return what is known without the store; ``None`` where a run has to open it."""
+def _narrowed(specs: Sequence[SourceSpec]) -> Filter | None:
+    if not (specs and all(spec.narrow for spec in specs)):
+        return None
+    added: Filter = OneOf("source_id", (ADDED_SOURCE,))
+    return Or((added, *map(_of_spec, specs)))
+
+
+def _of_spec(spec: SourceSpec) -> Filter:
+    at = [f"/{literal_glob(path)}" for path in spec.narrow]
+    globs = tuple(Glob(pattern) for path in at for pattern in (path, f"{path}/**"))
+    return And((OneOf("source_id", (spec.source_id,)), Or(globs)))
+
+
+def sealed(
+    config: Config, options: IngestOptions, parts: Parts, specs: Sequence[SourceSpec] = ()
+) -> Sealed | None:
+    """Return what is known without the store; ``None`` where a run has to open it.
+
+    The ledger is that of ``published``.
+    """
     data, model = DataDir(config.storage.data_dir), parts.model()
     found = _read(data)
     if config.index.engine != "embedded":  # the marks are of files
@@ -86,7 +107,7 @@ def sealed(config: Config, options: IngestOptions, parts: Parts) -> Sealed | Non
     if missing is None or (missing and options.embed and config.ingest.embed):
         return None
     try:
-        known = published(parts)
+        known = published(parts, specs)
     except KbError:
         return None
     now = to_epoch(parts.clock())

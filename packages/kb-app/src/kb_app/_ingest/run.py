@@ -82,7 +82,7 @@ def ingest(
         return
     begun, tally = to_epoch(parts.clock()), Tally()
     settings, ready = ingest_settings(config), None
-    if state := sealed(config, options, parts):
+    if state := sealed(config, options, parts, specs):
         ready = yield from _scan(specs, state.known, settings, options, (parts.clock, tally))
         data = DataDir(config.storage.data_dir)
         if seen := nothing_to_do(ready, state, data, settings):
@@ -97,10 +97,11 @@ def ingest(
             return
     with open_run(config, options, parts, stop, tally) as run:
         if state is None or state.known.sequence != run.session.control.sequence:
-            ready = None
+            state = ready = None
         yield from recorded(run, "ingest", scope, partial(_both_phases, ready=ready))
         model, data = parts.model(), run.session.data
-        is_part = options.paths or tally.left.files or run.session.shows_another
+        # What was whole before is so after a run of what has changed.
+        is_part = (options.paths and not state) or tally.left.files or run.session.shows_another
         is_whole = not (is_part or stop.is_set())
     if is_whole:  # and closed: nothing of it is written after this
         seal(data, {model.key: tally.embeddings_missing} if model is not None else {})
@@ -260,7 +261,7 @@ def _scan(
             yield IngestEvent(kind="scan_started", at=clock(), data={**where, "root": spec.root})
             plan = next(plan_sources([spec], known, settings, options))
             plans.append(plan)
-            tally.marks |= plan.marks
+            tally.add_looked(plan.looked)
             counts = {"scanned": plan.scanned, "candidates": len(plan.wanted)}
             yield IngestEvent(kind="scan_completed", at=clock(), data={**where, **counts})
     return plans

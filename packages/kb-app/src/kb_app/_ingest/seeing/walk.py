@@ -23,10 +23,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
+from kb_app._ingest.seeing.again import INFO_EXCLUDE, MOST_MARKS, RULES, mark_at, mark_of
 from kb_app._ingest.seeing.files import relative_parts, spell
 from kb_app._ingest.seeing.ignore import IGNORE_FILES, IncludeRules, Scope, root_scope
 from kb_app.paths import cache_dir, environment, state_dir
@@ -35,7 +36,7 @@ from kb_core.ingest import Mark, SkipReason
 from kb_core.text import nfc
 from kb_core.values import dataclass, field
 
-__all__ = ["LEADS_NOWHERE", "MOST_MARKS", "Fate", "Seen", "Walk", "is_as_it_was", "walk"]
+__all__ = ["LEADS_NOWHERE", "Fate", "Seen", "Walk", "walk"]
 
 Fate: TypeAlias = Literal["gone", "ignored", "unknown"]
 _Narrow: TypeAlias = "dict[str, _Narrow]"
@@ -43,15 +44,10 @@ _Narrow: TypeAlias = "dict[str, _Narrow]"
 LEADS_NOWHERE = "link leads nowhere"
 """Why a link is not readable whose target is gone, or is a link back to it; any other refusal
 tells nothing of a file."""
-MOST_MARKS = 10_000
-"""Files and folders of which it is asked at each call whether they are as they were: for some
-hundredths of a second. One more is marked, which tells that there are too many."""
 _NEVER = {".git", ".git/"}
 _OUR_STORE = "kebab.duckdb"
 """Is in every data directory, of this knowledge base and of others."""
 _OURS = "what kebab writes itself"
-_INFO_EXCLUDE = ".git/info/exclude"
-_GIT_CONFIG = ".git/config"
 
 _KINDS = {
     stat.S_IFSOCK: "socket",
@@ -131,6 +127,8 @@ class Walk:
         """The same ones, as absolute paths of the disk."""
         self.marks: dict[str, Mark | None] = {}
         """How folders, files and files of rules were, by paths on disk, before they were read."""
+        self.has_links = False
+        """Whether it has come to any link that no rule ignores."""
         self.mounts: dict[str, int] = {}
         """Folders in there that are on a device of their own, and that device."""
         self._elsewhere: dict[str, int] = {}
@@ -187,7 +185,7 @@ class Walk:
         except FileNotFoundError:
             return  # it went away meanwhile; the listing of its parent was of another time
         except OSError as error:
-            self._note(here, _mark_of(here))
+            self._note(here, mark_at(here))
             yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, _why(error))
             return
         names = [entry.name for entry in entries]
@@ -219,10 +217,10 @@ class Walk:
             yield from self._decide(name, entry, folder, scope)
 
     def _mark_folder(self, here: str, found: os.stat_result, names: Sequence[str]) -> None:
-        self._note(here, _mark(found))
-        for name in (*IGNORE_FILES, _INFO_EXCLUDE, _GIT_CONFIG):
+        self._note(here, mark_of(found))
+        for name in RULES:
             if name.partition("/")[0] in names:
-                self._note(here + name, _mark_of(here + name))
+                self._note(here + name, mark_at(here + name))
 
     def _note(self, here: str, mark: Mark | None) -> None:
         if len(self.marks) <= MOST_MARKS:
@@ -267,6 +265,7 @@ class Walk:
     ) -> tuple[str | None, str]:
         """Return where an entry really is, if links matter, and why it is left alone, if it is."""
         if entry.is_symlink():
+            self.has_links = True
             here = os.path.join(self._root, disk)
             real = os.path.realpath(here)
             # A link that leads nowhere is not refused: to stat it says what is wrong.
@@ -293,7 +292,7 @@ class Walk:
                 self._closed[path] = SkipReason.UNREADABLE  # it may be a folder, for all one knows
             why = LEADS_NOWHERE if is_loop else _why(error)
             return (self._left(path, disk, SkipReason.UNREADABLE, why),)
-        self._note(here, _mark(found))
+        self._note(here, mark_of(found))
         if not stat.S_ISREG(found.st_mode):
             kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a file")
             return (self._left(path, disk, SkipReason.UNSUPPORTED, kind),)
@@ -312,25 +311,6 @@ class Walk:
             reason=reason,
             detail=detail,
         )
-
-
-def is_as_it_was(marks: Mapping[str, Mark | None]) -> bool:
-    """Say whether all that a walk looked at is as it was: a ``stat`` of each, and nothing else.
-
-    What comes, goes or is renamed changes the folder that it is in.
-    """
-    return all(_mark_of(path) == mark for path, mark in marks.items())
-
-
-def _mark(found: os.stat_result) -> Mark:
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
-
-
-def _mark_of(path: str) -> Mark | None:
-    try:
-        return _mark(os.stat(path))
-    except OSError:
-        return None
 
 
 class _Links:
@@ -420,7 +400,7 @@ def _read_rules(folder: str, names: set[str] | None) -> dict[str, str]:
     A file of rules that is a link has no rules: as in git.
     """
     texts = {}
-    for name in (*IGNORE_FILES, _INFO_EXCLUDE):
+    for name in (*IGNORE_FILES, INFO_EXCLUDE):
         if names is not None and name.partition("/")[0] not in names:
             continue
         try:
