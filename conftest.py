@@ -7,6 +7,7 @@ not there for the next, which may be given a folder of the same name.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import os
 import shutil
@@ -78,6 +79,7 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
     _keep_sheets()
+    _keep_an_empty_store()
 
 
 def pytest_unconfigure() -> None:
@@ -104,3 +106,31 @@ def _keep_sheets() -> None:
         return parsed[key]
 
     Stylesheet._parse_rules = parse_once  # type: ignore[method-assign]  # noqa: SLF001 - as above
+
+
+def _keep_an_empty_store() -> None:
+    """Let a new store be a copy of one that was made by its SQL, without an identity as yet.
+
+    A sixth of what a first run of a few files costs is making it. Tests of the store make each.
+    """
+    if "kb_store.store" not in sys.modules:
+        return
+    from kb_core.clock import utc_now
+    from kb_store import store
+    from kb_store._migrate import create
+    from kb_store._session import Session
+
+    make = store._make
+    made: list[bytes] = []
+
+    def make_once(path: Path, clock: Any) -> None:  # noqa: ANN401
+        if clock is not utc_now or "kb-store" in os.environ.get("PYTEST_CURRENT_TEST", ""):
+            make(path, clock)
+            return
+        if not made:
+            with contextlib.closing(Session(path)) as session, session.transaction():
+                create(session, clock)
+            made.append(path.read_bytes())
+        path.write_bytes(made[0])
+
+    store._make = make_once
