@@ -69,7 +69,7 @@ def refused(
 def check_round(
     kebab: InstalledKebab, shim: Path, call: str, number: int, nth: int, times: int
 ) -> bool:
-    """Run with one fault; say whether it was met. It is said, and the next run heals."""
+    """Run with one fault; say whether it was met. It is said, and the next run, here, heals."""
     done = refused(kebab, shim, call, number, nth, times)
     told = f"{call} {errno.errorcode[number]} {nth}: {done.returncode}\n{done.stderr}"
     assert "Traceback" not in done.stderr, told
@@ -78,9 +78,10 @@ def check_round(
         assert errors, told
         assert errors[-1]["code"] in CODES, told
         assert errors[-1]["hint"], told
-    report = kebab.ingest()
+    here = KebabHere(kebab.home)
+    report = here.ingest()
     assert report["errors"] == 0, told
-    assert len(kebab.json("list", "docs")["items"]) == len(list(kebab.notes.iterdir())), told
+    assert len(here.json("list", "docs")["items"]) == len(list(kebab.notes.iterdir())), told
     return bool(done.returncode)
 
 
@@ -106,7 +107,7 @@ def test_what_the_disk_refuses_is_said_with_the_way_out(
 def test_every_refusal_anywhere_in_a_run_is_said_and_healed(
     installed: InstalledKebab, shim: Path
 ) -> None:
-    """Slow since each round is two processes; ``REFUSALS`` says how many."""
+    """Slow since each round is a process; ``REFUSALS`` says how many."""
     seed = int(os.environ.get("REFUSALS_SEED", "5"))
     print("seed", seed)
     draw = random.Random(seed)
