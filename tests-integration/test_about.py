@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from kb_app import KnowledgeBase, load_config
-from kb_cli.testing.installed import InstalledKebab
+from kb_cli.testing import KebabHere
 from kb_core import wire
 from kb_core.search import SearchQuery
 from kb_core.testing import closed_schema
@@ -20,9 +20,9 @@ CLIENTS = "One folder a client; the newest minutes are the truth"
 
 
 @pytest.fixture(scope="module")
-def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
+def kebab(tmp_path_factory: pytest.TempPathFactory) -> KebabHere:
     """Return the command over three indexed notes of which something is said."""
-    kebab = InstalledKebab(tmp_path_factory.mktemp("about"))
+    kebab = KebabHere(tmp_path_factory.mktemp("about"))
     kebab.write("a.md", "An otter at work.\n")
     kebab.write("clients/b.md", "An otter for a client.\n")
     kebab.write("clients-too/c.md", "An otter for nobody.\n")
@@ -32,7 +32,7 @@ def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     return kebab
 
 
-def test_it_is_shown_once_with_hits_from_there(kebab: InstalledKebab) -> None:
+def test_it_is_shown_once_with_hits_from_there(kebab: KebabHere) -> None:
     all_of_it = kebab.json("search", "otter")
     one = kebab.json("search", "otter", "--path-glob", "clients-too/**")
 
@@ -49,7 +49,7 @@ def test_it_is_shown_once_with_hits_from_there(kebab: InstalledKebab) -> None:
 
 
 def test_one_list_for_several_queries_code_and_what_is_similar_have_it_too(
-    kebab: InstalledKebab,
+    kebab: KebabHere,
 ) -> None:
     whole, part = {"source_id": "notes", "text": WORK}, {"source_id": "notes", "path": "clients"}
     with KnowledgeBase.open(load_config(kebab.config), readonly=True) as kb:
@@ -68,7 +68,7 @@ def test_one_list_for_several_queries_code_and_what_is_similar_have_it_too(
     assert whole in near["about"]
 
 
-def test_saying_something_else_indexes_nothing_again(kebab: InstalledKebab) -> None:
+def test_saying_something_else_indexes_nothing_again(kebab: KebabHere) -> None:
     kebab.run("about", str(kebab.notes / "clients-too"), "Nobody's")
 
     report = kebab.ingest()
@@ -78,7 +78,7 @@ def test_saying_something_else_indexes_nothing_again(kebab: InstalledKebab) -> N
     kebab.run("about", str(kebab.notes / "clients-too"), "--remove")
 
 
-def test_a_budget_has_the_last_word(kebab: InstalledKebab) -> None:
+def test_a_budget_has_the_last_word(kebab: KebabHere) -> None:
     full = kebab.json("search", "otter")
     without = {name: value for name, value in full.items() if name != "about"}
     tokens = len(wire.dumps(without)) // 4 + 5
@@ -90,7 +90,7 @@ def test_a_budget_has_the_last_word(kebab: InstalledKebab) -> None:
 
 
 def test_it_is_listed_changed_and_taken_out_and_comments_stay(tmp_path: Path) -> None:
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     (kebab.notes / "x").mkdir()
     kebab.configure(extra="# kept")
 
@@ -119,7 +119,7 @@ def test_it_is_listed_changed_and_taken_out_and_comments_stay(tmp_path: Path) ->
     ],
 )
 def test_what_cannot_be_said_is_refused(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     before = kebab.config.read_text("utf-8")
 
     error = json.loads(kebab.run("--json", *words, code=2).stderr)
@@ -134,7 +134,7 @@ def test_what_cannot_be_said_is_refused(tmp_path: Path, words: tuple[str, ...], 
     ["about = 3", 'about = [{ path = "a" }]', 'about = [{ path = "../a", text = "b" }]'],
 )
 def test_what_a_file_says_wrongly_is_told_with_its_line(tmp_path: Path, written: str) -> None:
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     kebab.config.write_text(kebab.config.read_text("utf-8") + written, "utf-8")
 
     error = json.loads(kebab.run("--json", "search", "x", code=2).stderr)
@@ -145,7 +145,7 @@ def test_what_a_file_says_wrongly_is_told_with_its_line(tmp_path: Path, written:
 
 
 def test_a_source_is_added_with_it_and_models_are_told(tmp_path: Path) -> None:
-    kebab = InstalledKebab(tmp_path)
+    kebab = KebabHere(tmp_path)
     (tmp_path / "more").mkdir()
     kebab.run("add", str(tmp_path / "more"), "--about", "Papers to read")
 

@@ -26,6 +26,7 @@ from typing import Any, TypeAlias
 import pytest
 from jsonschema import Draft202012Validator
 
+from kb_cli.testing import KebabHere
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.testing import closed_schema
 from kb_core.wire import codebase_search_text
@@ -69,7 +70,7 @@ def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     kebab.configure(extra=f"[mcp]\ningest_roots = ['{kebab.home}']")
     kebab.write("locks.md", "# Locks\n\nA search stays readable while ingest runs.\n")
     kebab.write("tea.md", "# Tea\n\nGreen tea wants water of 70 degrees.\n")
-    kebab.ingest()
+    KebabHere(kebab.home).ingest()
     return kebab
 
 
@@ -77,11 +78,13 @@ def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
 
 
 def registered(kebab: InstalledKebab, form: str) -> str:
-    """Return the file of a registration of the server that answers in *form*."""
+    """Return the file of a registration of the server that answers in *form*, made once."""
+    file = kebab.home / f"{form}.json"
+    if file.exists():
+        return str(file)
     kebab.run("integrate", "claude-code", "--project", str(kebab.home), "--no-skill", "--write")
     written = (kebab.home / ".mcp.json").read_text("utf-8")
     assert '"text"' in written
-    file = kebab.home / f"{form}.json"
     file.write_text(written.replace('"text"', f'"{form}"'), "utf-8")
     return str(file)
 
@@ -215,7 +218,7 @@ def test_the_client_of_the_inspector_calls_every_tool(kebab: InstalledKebab) -> 
     """Every answer is held against the output schema of the tool, and errors are none."""
     from kb_mcp.tools import TOOLS
 
-    doc_id = kebab.json("list", "docs")["items"][0]["doc_id"]
+    doc_id = KebabHere(kebab.home).json("list", "docs")["items"][0]["doc_id"]
     outside = kebab.home / "outside.md"
     outside.write_text("# Outside\n", "utf-8")
     asked = arguments_of(doc_id, str(outside))

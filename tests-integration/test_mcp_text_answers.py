@@ -18,7 +18,7 @@ from mcp import Client
 from kb_app import KnowledgeBase
 from kb_app.config import load_config
 from kb_app.shown import printable
-from kb_cli.testing.installed import InstalledKebab
+from kb_cli.testing import KebabHere
 from kb_mcp._tool import Form
 from kb_mcp.server import create_server
 from kb_mcp.text import tokens_of
@@ -41,7 +41,7 @@ HEAD = re.compile(
 
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
-    kebab = InstalledKebab(tmp_path_factory.mktemp("answers"))
+    kebab = KebabHere(tmp_path_factory.mktemp("answers"))
     for folder in TAKEN:
         shutil.copytree(ROOT / folder, kebab.home / "notes" / folder, dirs_exist_ok=True)
     kebab.ingest()
