@@ -349,13 +349,17 @@ def test_whatever_kills_it_the_next_run_goes_on(kebab: KebabHere, tmp_path: Path
         assert kebab.paths("roses in the sun") == ["garden.md"], after
 
 
-def test_doctor_says_that_something_is_being_forgotten_still(kebab: KebabHere) -> None:
+def test_that_something_is_being_forgotten_still_is_said(kebab: KebabHere) -> None:
+    """By the doctor, and to who gives the command again: what it named is not there any more."""
     killed(kebab, forgetting, "mark")
 
     told = kebab.json("doctor", code=3)["checks"]
 
     (said,) = [check for check in told if check["name"] == "forgetting"]
     assert (said["ok"], said["hint"]) == (False, "run 'kebab ingest': it goes on with that first")
+    for named in (("doc", "secrets.md"), ("source", "secrets")):
+        error = json.loads(kebab.run("--json", "forget", *named, "--yes", code=2).stderr)
+        assert "ingest', which goes on with that first" in error["hint"], named
     assert "is forgotten now" in kebab.ingest()["warnings"][0]
 
 

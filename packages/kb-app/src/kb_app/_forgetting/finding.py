@@ -138,9 +138,10 @@ def _documents(
         docs |= {doc["doc_id"]: doc} if doc else {}
         files |= dict.fromkeys(rows)
         if not rows:
+            hint = "'kebab list docs' shows the ids and paths of all documents"
             raise DocNotFound(
                 f"no document is {name!r}",
-                hint="'kebab list docs' shows the ids and paths of all documents",
+                hint=_begun(data) or hint,
                 details={"field": _FIELD, "value": name},
             )
     within = [doc for file in files for doc in _within(snapshot, *file)]
@@ -161,9 +162,10 @@ def _source(
     docs, rows = list(snapshot.docs(where)), list(snapshot.files(where))
     known = sorted({*snapshot.control.sources, *configured})
     if name not in known and not docs and not rows:
+        hint = f"the sources are {', '.join(known)}" if known else "there are none"
         raise InvalidInput(
             f"there is no source {name!r}",
-            hint=f"the sources are {', '.join(known)}" if known else "there are none",
+            hint=_begun(data) or hint,
             details={"field": _FIELD, "value": name, "known": known},
         )
     files = dict.fromkeys((row["source_id"], row["path"]) for row in rows)
@@ -173,6 +175,16 @@ def _source(
     ids = tuple(doc["doc_id"] for doc in docs)
     what = replace(base, doc_ids=ids, files=tuple(files), sources=(name,))
     return _found("source", [name], what, snapshot, docs)
+
+
+def _begun(data: DataDir) -> str | None:
+    """Return what to do where a name may be of what is half forgotten, given once more."""
+    if not data.forgetting.exists():
+        return None
+    return (
+        "perhaps it is what a process ended while it forgot, of which not all is gone: run "
+        "'kebab ingest', which goes on with that first"
+    )
 
 
 def _found(
