@@ -281,6 +281,8 @@ def test_a_query_goes_from_conversations_the_terminal_and_logs(kebab: KebabHere)
     kebab.run("ask", "--session", "talk", "Which embarrassing rash do I have?", code=1)
     data = DataDir(kebab.data_dir)
     data.queries.write_text(json.dumps(["roses", "embarrassing RASH"]), "utf-8")
+    # Of a search that was killed before the file itself had it.
+    data.searched.with_name(f"{data.searched.name}.77").write_text('{"query": "rash"}', "utf-8")
     log = kebab.home / "logs" / "kebab-2026-01-01.log"
     log.parent.mkdir(exist_ok=True)
     log.write_text("INFO started\nDEBUG asked: embarrassing rash\n", "utf-8")

@@ -45,6 +45,14 @@ def test_nobody_else_can_read_them(folder: Path) -> None:
     assert [path.name for path in file_in(folder).parent.iterdir()] == ["queries.json"]
 
 
+def test_what_the_disk_refuses_leaves_nothing_beside_it(folder: Path) -> None:
+    file_in(folder).mkdir(parents=True)
+
+    opened(folder).keep_queries(["a"])
+
+    assert [path.name for path in file_in(folder).parent.iterdir()] == ["queries.json"]
+
+
 def test_read_only_they_are_read_and_not_kept(folder: Path) -> None:
     opened(folder).keep_queries(["a"])
     opened(folder, readonly=True).keep_queries(["b"])

@@ -91,6 +91,14 @@ class DataDir:
         """What each terminal searched for last, with its hits."""
         return self.root / "run" / "searched.json"
 
+    def unfinished(self) -> list[Path]:
+        """Return what processes that were killed left of ``queries`` and ``searched``."""
+        return [
+            path
+            for file in (self.queries, self.searched)
+            for path in file.parent.glob(f"{file.name}.*")
+        ]
+
     @property
     def journal(self) -> Path:
         """Conversations, a file each, and what was said of hits."""

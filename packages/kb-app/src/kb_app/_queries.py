@@ -159,6 +159,10 @@ def _put(path: Path, value: object) -> None:
     make_private_folder(path.parent)
     new = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(value))  # json.dump does it piece by piece, in Python
-    new.replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(json.dumps(value))  # json.dump does it piece by piece, in Python
+        new.replace(path)
+    except OSError:  # a disk that is full, say
+        new.unlink(missing_ok=True)
+        raise

@@ -169,6 +169,8 @@ def _remove_traces(session: WriteSession, what: ToForget) -> None:
     telling, traces = what.telling(), list(traces_in(session.data, *what.places))
     said = chain(all_that_is_said(traces), golden_in_copies(session.data))
     telling.look_for_quotes(_texts(session, what), said)
+    for path in session.data.unfinished():  # which may tell of it, where the file does not yet
+        path.unlink(missing_ok=True)
     for trace in traces:
         if trace.kind in what.kinds and count(trace, telling):
             trace.remove(telling.is_told_by)

@@ -142,8 +142,6 @@ class _Queries:
     def remove(self, tells: Callable[[object], bool]) -> None:
         kept = [text for text in self.said() if not tells(text)]
         _replace(self.path, json.dumps(kept).encode())
-        for unfinished in self.path.parent.glob(f"{self.path.name}.*"):
-            unfinished.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +158,7 @@ class _Searched:
 
     def remove(self, tells: Callable[[object], bool]) -> None:
         if any(map(tells, self.said())):
-            for file in (self.path, *self.path.parent.glob(f"{self.path.name}.*")):
-                file.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
