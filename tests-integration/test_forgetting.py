@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from random import random
 from typing import Any
@@ -22,7 +23,7 @@ from kb_app.config import load_config
 from kb_app.testing.parts import open_here
 from kb_cli.testing import KebabHere
 from kb_core.clock import utc_now
-from kb_core.errors import InvalidInput
+from kb_core.errors import ConfigInvalid, InvalidInput
 from kb_core.quantization import quantize
 from kb_core.records import Changes
 from kb_core.testing import closed_schema
@@ -274,6 +275,29 @@ def test_a_source_goes_with_its_configuration_and_doctor_tells_what_is_left(
     assert "[[sources]]" not in kebab.config.read_text("utf-8")
     assert files_with("quuxomark", kebab.data_dir) == files_with(MARK, kebab.data_dir) == []
     assert kebab.json("list", "docs")["total"] == 0
+
+
+def test_a_server_that_began_before_knows_which_sources_there_are(kebab: KebabHere) -> None:
+    """A model does not bring back one that is gone, and one that was added is none that is left."""
+    other = kebab.home / "other"
+    other.mkdir()
+    (other / "plan.md").write_text("# A plan\n", "utf-8")
+    config = load_config(kebab.config, {})
+    config = replace(config, mcp=replace(config.mcp, notes_dir=str(kebab.notes)))
+    with open_here(config) as kb:
+        kebab.run("add", str(other))
+        kebab.ingest()
+        assert "removed source" not in {check["name"] for check in kb.doctor()["checks"]}
+        (added,) = kb.wait_for_fresh([str(other / "plan.md")])["files"]
+        assert added["state"] == "indexed"
+
+        kebab.run("forget", "source", "notes", "--yes")
+        for ask in (kb.ingest_file_by_model, lambda path: iter([kb.wait_for_fresh([path])])):
+            with pytest.raises(InvalidInput, match="in no folder that a model may add files from"):
+                list(ask(str(kebab.notes / "secret.md")))
+        with pytest.raises(ConfigInvalid, match="notes_dir"):
+            list(kb.ingest_text_by_model("A note.", title="A note"))
+    assert files_with(MARK, kebab.data_dir) == []
 
 
 def test_a_query_goes_from_conversations_the_terminal_and_logs(kebab: KebabHere) -> None:

@@ -40,6 +40,13 @@ class ByModels:
     def _snapshot_or_none(self) -> IndexSnapshot | None: ...
 
     @abstractmethod
+    def sources(self) -> list[tuple[str, str]]:
+        """Return the sources as the configuration has them now, which all that follows knows.
+
+        A server runs for days: what a person took away meanwhile is not a model's to bring back.
+        """
+
+    @abstractmethod
     def ingest(self, options: IngestOptions, *, stop: Event | None = None) -> Iterator[IngestEvent]:
         """Index what is new or changed; yield what happens."""
 
@@ -56,6 +63,7 @@ class ByModels:
         from kb_app._reading import coverage_of
         from kb_core import wire
 
+        self.sources()
         files = _waiting.files_named(self._config, paths, self._snapshot_or_none())
         deadline = _waiting.Deadline(seconds, stop)
         rows = _waiting.wait(files, self._snapshot_or_none, self._index, deadline)
@@ -84,6 +92,7 @@ class ByModels:
         self._refuse_readonly("ingest-file")
         from kb_app._ingest.single import add_file_by_model
 
+        self.sources()
         run = self._run_for_one(embed=True, stop=stop)
         return add_file_by_model(self._config, path, self._parts, run)
 
@@ -108,6 +117,7 @@ class ByModels:
         from kb_app._ingest.added.offer import HandedText
         from kb_app._ingest.single import add_text_by_model
 
+        self.sources()
         given = HandedText(
             text=text,
             title=title,

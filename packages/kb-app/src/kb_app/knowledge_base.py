@@ -311,6 +311,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
         if deep:
             refuse_pinned(self._config, "doctor --deep")
+        self.sources()  # one that was added since this process began is not left over
         kept = checks(self._config, self._parts.clock, deep=deep)
         read = check_deep(self._config, self._parts) if deep else ()
         return _operations.doctor(self._config, self._parts, self._snapshot, kept, read)
