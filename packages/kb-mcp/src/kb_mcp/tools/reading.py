@@ -387,8 +387,8 @@ FETCH = Tool(
     call=_fetch,
     tell=_tell_fetch,
     brief=(
-        "Read lines of files as they stand, all places at once; outline: a file's headings or "
-        "symbols with their lines."
+        "Read lines of files as they stand, all places at once; outline: headings or symbols "
+        "with lines."
     ),
     shown={
         "places": "a.md:12-30, a.py#Class.method, a.md#Heading, function_name",
@@ -397,7 +397,7 @@ FETCH = Tool(
         "chunk": "",
         "context": "",
         "image": "How a page looks.",
-        "max_tokens": "",
+        "max_tokens": "Of all places: 4000.",
     },
 )
 
