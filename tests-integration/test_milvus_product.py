@@ -112,13 +112,15 @@ def test_search_list_and_fetch_say_the_same_after_every_change(both: Pair, vault
     assert [hit.citation.uri for hit in found] == ["code/cutter.py#L1-L2"]
 
 
-def test_all_that_asks_says_the_same(both: Pair) -> None:
-    """Traces, several queries at once, lists of code, citations, neighbours and misses."""
+def test_all_that_asks_says_the_same(both: Pair, vault: Path) -> None:
+    """Traces, several queries at once, lists of code, citations, neighbours, names and misses."""
+    (vault / "code" / "sizes.py").write_text("CHUNK_SIZE = 480\n")
     _ingest(both)
 
     here, there = map(_asked_otherwise, both)
 
     assert here == there
+    assert here[-2] == {"CHUNK_SIZE": ["code/sizes.py", 1, "CHUNK_SIZE = 480"]}
 
 
 def _asked_otherwise(kb: KnowledgeBase) -> list[Any]:
@@ -133,6 +135,8 @@ def _asked_otherwise(kb: KnowledgeBase) -> list[Any]:
     found += [kb.codebase_search(code), kb.cite("code/cutter.py#L1-L3")]
     found += [kb.fetch("guide/install.md"), wire.search_response(kb.similar("guide/cutting.md"))]
     found.append(kb.explain_miss("guide/install.md", SearchQuery(text="chunk_cutter")))
+    found += kb.fetch_many(["chunk_cutter", "code/cutter.py#nowhere"])["results"]
+    found.append(dict(kb.constants("code/other.py", ["CHUNK_SIZE", "NOT_GIVEN"])))
     return [*map(_comparable, found), _comparable(kb.grep(GrepQuery(pattern="chunk")))]
 
 
