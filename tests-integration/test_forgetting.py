@@ -376,7 +376,9 @@ def test_whatever_kills_it_the_next_run_goes_on(kebab: KebabHere, tmp_path: Path
 
 
 def test_that_something_is_being_forgotten_still_is_said(kebab: KebabHere) -> None:
-    """By the doctor, and to who gives the command again: what it named is not there any more."""
+    """By the doctor, to who gives the command again, when what it named is not there any more,
+    and to who would have it in an archive.
+    """
     killed(kebab, forgetting, "mark")
 
     told = kebab.json("doctor", code=3)["checks"]
@@ -386,7 +388,11 @@ def test_that_something_is_being_forgotten_still_is_said(kebab: KebabHere) -> No
     for named in (("doc", "secrets.md"), ("source", "secrets")):
         error = json.loads(kebab.run("--json", "forget", *named, "--yes", code=2).stderr)
         assert "ingest', which goes on with that first" in error["hint"], named
+    archive = kebab.home / "archive"
+    assert "something is half forgotten" in kebab.run("export", str(archive), code=2).stderr
+    assert not archive.exists()
     assert "is forgotten now" in kebab.ingest()["warnings"][0]
+    kebab.run("export", str(archive))
 
 
 def test_vectors_go_unless_another_document_has_the_passage(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from kb_app._keep.archive import ArchiveWriter, Member, measured
 from kb_core import wire
 from kb_core.clock import to_rfc3339
 from kb_core.disk import disk_errors
-from kb_core.errors import InvalidInput, IoError
+from kb_core.errors import InvalidInput, IoError, StoreBusy
 from kb_core.filters import OneOf
 from kb_core.values import dataclass
 
@@ -69,14 +69,21 @@ def export_to(
     """Write an archive to *target*, a path or an open stream; return export_report.v1.
 
     *sources_of* gives the index, whose original files go into it; ``None``: they stay out.
-    ``NotIndexed`` where nothing is kept yet; ``StoreBusy`` while something is written.
+    ``NotIndexed`` where nothing is kept yet; ``StoreBusy`` while something is written, or not
+    all that was to be forgotten is gone.
     ``InvalidInput`` for a path that is taken, unless *force*. ``BrokenPipeError`` where nobody
     reads the stream on.
     """
     path = _free(target, force=force) if isinstance(target, str) else None
+    data = DataDir(config.storage.data_dir)
     with parts.calm(), disk_errors("export", but=(BrokenPipeError,)):
         described = parts.describe()
-        planned = [*_data(DataDir(config.storage.data_dir), with_index=with_index)]
+        if data.forgetting.exists():
+            raise StoreBusy(
+                "something is half forgotten, and would be in the archive",
+                hint="run 'kebab ingest', which goes on with that first, and then this again",
+            )
+        planned = [*_data(data, with_index=with_index)]
         planned += _settings(config)
         planned += _sources(config, sources_of()) if sources_of else ()
         missing: list[str] = []
