@@ -277,6 +277,17 @@ def test_a_source_goes_with_its_configuration_and_doctor_tells_what_is_left(
     assert kebab.json("list", "docs")["total"] == 0
 
 
+def test_where_another_writes_the_source_stays_in_the_configuration(kebab: KebabHere) -> None:
+    text = kebab.config.read_text("utf-8").replace("[storage]", "[storage]\nlock_wait_secs = 0")
+    kebab.config.write_text(text, "utf-8")
+
+    with open_session(kebab.data_dir, lock_wait_secs=0):
+        told = kebab.run("--json", "forget", "source", "notes", "--yes", code=2)
+
+    assert json.loads(told.stderr)["code"] == "store_busy"
+    assert kebab.config.read_text("utf-8") == text
+
+
 def test_a_server_that_began_before_knows_which_sources_there_are(kebab: KebabHere) -> None:
     """A model does not bring back one that is gone, and one that was added is none that is left."""
     other = kebab.home / "other"

@@ -158,7 +158,8 @@ class Keeping:
         if dry_run:
             return report
         for name in what.to_forget.sources:
-            self._leave_out(name)
+            with self._parts.lock():  # a store that is busy leaves the configuration as it is
+                self._leave_out(name)
         with self._parts.session() as session:
             forget(session, what.to_forget)
         self.close()
