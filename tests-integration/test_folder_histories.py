@@ -31,7 +31,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from kb_app import _meanwhile, workspaces
+from kb_app import _looking, _meanwhile
 from kb_app._ingest import sought
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app.config import load_config
@@ -456,8 +456,8 @@ def test_after_any_history_of_a_folder_its_words_are_found_where_they_stand(
     machine: type[Folders], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kb_app._wiring._executor", lambda _c, task, _n, **_: InlineExecutor(task))
-    monkeypatch.setattr(workspaces, "_KB", 1)  # so that a search reads a file or two
-    monkeypatch.setattr(workspaces, "_FRESH_SECS", 0.0)
+    monkeypatch.setattr(_looking, "_KB", 1)  # so that a search reads a file or two
+    monkeypatch.setattr(_looking, "_FRESH_SECS", 0.0)
     monkeypatch.setattr(sought, "_LEAST_FILES", 2)
     monkeypatch.setattr(_meanwhile, "_QUIET_SECS", 0.01)
     run_state_machine_as_test(

@@ -338,7 +338,8 @@ def test_a_cache_that_cannot_be_written_is_an_error_with_a_way_out(home: Home) -
 def test_while_another_process_writes_the_old_state_answers(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kb_app.workspaces._BRIEF_SECS", 0.0)
+    for module in ("_looking", "workspaces"):
+        monkeypatch.setattr(f"kb_app.{module}.BRIEF_SECS", 0.0)
     home.run("search", "otter", "--in", str(home.folder))
     home.write("clone/new.md", "The otter dives with you.\n")
     (cache,) = home.caches
@@ -354,7 +355,8 @@ def test_while_another_process_writes_the_old_state_answers(
 def test_where_there_is_no_state_yet_another_process_is_waited_for(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kb_app.workspaces._BRIEF_SECS", 0.0)
+    for module in ("_looking", "workspaces"):
+        monkeypatch.setattr(f"kb_app.{module}.BRIEF_SECS", 0.0)
     environ = home_environ(home)
     place = place_of(load_config(None, environ), str(home.folder), environ=environ)
     lock = WriterLock(DataDir(place.config.storage.data_dir).lock).acquire()
@@ -743,7 +745,7 @@ def test_pictures_are_read_once_they_are_asked_for(home: Home, way: str) -> None
 def test_who_stays_says_once_how_many_pictures_wait_and_again_when_there_are_more(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kb_app.workspaces._FRESH_SECS", 0.0)
+    monkeypatch.setattr("kb_app._looking._FRESH_SECS", 0.0)
     home.write("clone/more.md", "An otter, again.\n")
     home.write("clone/third.md", "An otter, too.\n")
     picture_of("Walrus receipt", home.folder / "receipt.png")
@@ -1217,7 +1219,7 @@ def test_calls_that_come_in_a_burst_share_one_look(
     meaning: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = looks_of(monkeypatch)
-    monkeypatch.setattr("kb_app.workspaces._FRESH_SECS", 3600.0)
+    monkeypatch.setattr("kb_app._looking._FRESH_SECS", 3600.0)
     threads = [threading.Thread(target=meaning.stats) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -1239,7 +1241,7 @@ def test_questions_that_wait_for_their_turn_are_read_for_at_once(
         runs.append((self._waits.own.sought, self._left.files))
 
     monkeypatch.setattr(Workspace, "_ingest", watched)
-    monkeypatch.setattr("kb_app.workspaces._KB", 10)
+    monkeypatch.setattr("kb_app._looking._KB", 10)
     monkeypatch.setattr("kb_app._ingest.sought._LEAST_FILES", 1)
     words, environ = ("walrus", "narwhal", "dugong"), home_environ(home)
     for at in range(40):

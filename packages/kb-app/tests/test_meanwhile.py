@@ -12,13 +12,13 @@ import pytest
 from kb_app import _meanwhile
 from kb_app._data_dir import DataDir
 from kb_app._ingest import run
+from kb_app._looking import BRIEF_SECS
 from kb_app._meanwhile import Behind, Meanwhile
 from kb_app._parts import Parts
 from kb_app._write import WriteSession
 from kb_app.config import Config, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import writable_parts
-from kb_app.workspaces import _BRIEF_SECS
 from kb_core.errors import IndexCorrupt, StoreBusy
 from kb_core.ingest import IngestOptions
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex
@@ -185,7 +185,7 @@ def test_a_turn_is_over_before_another_process_that_writes_has_lost_its_patience
         begun, before = slow._clock.now, len(slow.batches)
         goes_on = run.embed_some(config, parts, (), 5000, 0, threading.Event())
         turns.append(len(slow.batches) - before)
-        assert slow._clock.now - begun < _BRIEF_SECS
+        assert slow._clock.now - begun < BRIEF_SECS
         with WriterLock(DataDir(config.storage.data_dir).lock):
             pass  # it is free
 

@@ -43,6 +43,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Mapping[str
         (folder / name).mkdir()
         (folder / name / f"{name}.md").write_text(text, "utf-8")
         sources.append(Source(id=name, root=folder / name))
+    (folder / "shut" / "shut.py").write_text("OTTER_PLACE = 'zanzibar'\n", "utf-8")
     config = Config.inside(folder, *sources)
     config = replace(config, embedding=replace(config.embedding, model="none"))
     with open_here(config) as kb:
@@ -100,6 +101,7 @@ def _asked(known: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
         "fetch_many": [(places,)],
         "outline": [("shut.md",), (doc,)],
         "grep": [(GrepQuery(pattern="zan.ibar"),), (GrepQuery(pattern="w"),)],
+        "constants": [("open.md", ["OTTER_PLACE"])],
         "fetch_chunk": [(chunk,), (chunk[:4],)],
         "fetch_doc": [(doc,)],
         "fetch_span": [(doc, 1, 3)],
@@ -174,7 +176,7 @@ def test_without_the_pin_the_same_questions_tell_all_of_it(
 ) -> None:
     asked = _asked(world[1])
     with KnowledgeBase.open(world[0]) as kb:
-        for name in ("search", "cite", "inspect_doc", "fetch", "grep", "fetch_chunk"):
+        for name in ("search", "cite", "inspect_doc", "fetch", "grep", "fetch_chunk", "constants"):
             told = "".join(_told(kb, name, arguments) for arguments in asked[name])
             assert [word for word in SECRETS if word in told], (name, told)
 
