@@ -33,6 +33,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "chunks_of": (WALRUS.doc_id,),
     "cite": ("a.md#L3",),
     "codebase_search": ({"query": "walrus"},),
+    "constants": ("a.md", ["WALRUS_DEPTH"]),
     "doctor": (),
     "eval_runs": (),
     "examine": (SelfOptions(),),

@@ -130,7 +130,8 @@ def test_folders_on_a_device_of_their_own_are_noted(
     def elsewhere(path: str, **how: bool) -> os.stat_result:
         found = status(path, **how)
         on = found.st_dev + (os.fspath(path).startswith(f"{tmp_path}/a/b") or 0)
-        return os.stat_result((*found[:2], on, *found[3:]))
+        times = {name: getattr(found, name) for name in ("st_mtime_ns", "st_ctime_ns")}
+        return os.stat_result((*found[:2], on, *found[3:]), times)
 
     monkeypatch.setattr("kb_app._ingest.seeing.walk.os.stat", elsewhere)
 
