@@ -261,6 +261,20 @@ def test_whatever_is_put_and_let_go_batches_hold_the_texts_that_are_asked_for(
         assert sorted(shelf.lacks(some)) == sorted(some - known.keys())
 
 
+def test_a_text_takes_the_place_of_those_that_were_put_first() -> None:
+    shelf = Shelf(room=10, filled=4)
+    for key in range(3):
+        shelf.put((key, 1), StoredText(key, b"four", "ascii"), instead=True)
+        shelf.batches({(key, 1)})
+
+    everything = {(key, 1) for key in range(3)}
+    assert shelf.lacks(everything) == {(0, 1)}
+    shelf.put((3, 1), StoredText(3, b"x" * 11, "ascii"), instead=True)
+    assert shelf.lacks(everything | {(3, 1)}) == {(0, 1), (3, 1)}
+    shelf.put((0, 1), StoredText(0, b"four", "ascii"))
+    assert shelf.lacks(everything) == {(0, 1)}
+
+
 def test_from_the_second_time_on_texts_are_read_in_advance_while_there_is_room() -> None:
     shelf, missing = Shelf(room=10), [(key, 1) for key in range(1000)]
 

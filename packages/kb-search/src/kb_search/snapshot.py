@@ -52,6 +52,8 @@ _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
 _FEW_DOCS = 200
 """So many are looked through sooner than an index is asked which of them have another word."""
+_SOME_DOCS = 1_000
+"""So many take the place of others in memory, since they are few enough to stay there."""
 _BATCH = 500
 _CHUNKS_KEPT = 1000
 _BLOCKS_KEPT = 100_000
@@ -309,11 +311,11 @@ class Snapshot:
         batches = shelf.batches(wanted)
         yield from batches
         here = {key for batch in batches for key, _, _ in batch.spans}
-        for one in sorted(wanted):
-            if one[0] not in here:
-                text = self._read_text(one[0])
-                shelf.put(one, text)
-                yield batch_of([text])
+        rest = sorted(one for one in wanted if one[0] not in here)
+        for one in rest:
+            text = self._read_text(one[0])
+            shelf.put(one, text, instead=len(rest) <= _SOME_DOCS)
+            yield batch_of([text])
 
     def count_docs(self, where: Filter | None, /) -> int:
         """Return how many documents pass *where*, without reading them."""

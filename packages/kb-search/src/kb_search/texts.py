@@ -17,6 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set as AbstractSet
 from heapq import nsmallest
 from itertools import pairwise
+from operator import attrgetter
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -130,6 +131,8 @@ class _Packed(NamedTuple):
 
     batch: TextBatch
     ids: tuple[TextId, ...]
+    turn: int
+    """Those that were packed before have lower ones."""
 
 
 class Shelf:
@@ -143,12 +146,22 @@ class Shelf:
         self._packed: list[_Packed] = []
         self._here: set[TextId] = set()
         self._size = 0
-        self._asked = 0
+        self._asked = self._turn = 0
         self._is_full = False
 
-    def put(self, key: TextId, text: StoredText) -> None:
-        """Keep a text, if there is room."""
+    def put(self, key: TextId, text: StoredText, *, instead: bool = False) -> None:
+        """Keep a text, if there is room; *instead* of those that were put first, if there is none.
+
+        Who looks through more than there is room for should not ask for that: nothing of what
+        is there would be left for the next one.
+        """
         with self._lock:
+            instead = instead and len(text.data) <= self._room
+            while instead and self._packed and self._size + len(text.data) > self._room:
+                oldest = min(self._packed, key=attrgetter("turn"))
+                self._packed.remove(oldest)
+                self._here -= {*oldest.ids}
+                self._size -= sum(end - start for _, start, end in oldest.batch.spans)
             self._is_full = self._size + len(text.data) > self._room
             if key not in self._here and not self._is_full:
                 self._loose[key] = text
@@ -195,12 +208,13 @@ class Shelf:
             return
         self._unpack([each for each in self._packed if len(each.batch.data) < self._filled // 2])
         by_form: dict[str, list[TextId]] = {}
+        self._turn += 1
         for key in sorted(self._loose):
             by_form.setdefault(self._loose[key].form, []).append(key)
         for keys in by_form.values():
             for part in self._parts(keys):
                 texts = [self._loose[key] for key in part]
-                self._packed.append(_Packed(batch_of(texts), tuple(part)))
+                self._packed.append(_Packed(batch_of(texts), tuple(part), self._turn))
         self._packed.sort(key=lambda each: (each.batch.form, each.ids))
         self._loose = {}
 
@@ -237,7 +251,7 @@ def batch_of(texts: Sequence[StoredText]) -> TextBatch:
 
 def _of(packed: _Packed, keys: AbstractSet[TextId]) -> Iterator[TextBatch]:
     """Yield the texts of a batch that are asked for: together, if they are half of it."""
-    batch, ids = packed
+    batch, ids, _ = packed
     if all(key in keys for key in ids):
         yield batch
         return
