@@ -20,7 +20,7 @@ from kb_app._search.hits import Freshness
 from kb_app._search.lookup import document_named, find
 from kb_app._search.roles import declares, is_late
 from kb_core.errors import DocNotFound, InvalidInput, KbError
-from kb_core.filters import OneOf, all_of
+from kb_core.filters import Filter, OneOf, all_of
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.search import GrepQuery, SearchFilters
@@ -81,23 +81,26 @@ class _Code:
         self._entries: dict[str, list[Entry]] = {}
         self._held: dict[str, OneOf | None] = {}
 
-    def holding(self, name: str, doc: StoredDoc | None = None) -> Sequence[types.GrepResponseFiles]:
-        """Return the lines that hold the last part of a *name*, of all code or of one document.
+    def holding(
+        self, name: str, doc: StoredDoc | None = None, *, within: str = ""
+    ) -> Sequence[types.GrepResponseFiles]:
+        """Return the lines that hold a *name*, of all code or of one document.
 
-        Of all code, where the other parts of it stand, too; of a name that very much code has,
-        where a word that defines stands before it, if there is any.
+        Of all code, where the parts of the name stand that it is *within*, too; of a name that
+        very much code has, where a word that defines stands before it, if there is any.
         """
         source = (self._source,) if self._source else ()
         filters = SearchFilters(
             media=(Media.CODE.value,), source=source, doc_id=doc["doc_id"] if doc else None
         )
-        parts = name.split(".")
-        query = GrepQuery(pattern=parts[-1], fixed=True, word=True, case="exact", filters=filters)
-        held = () if doc else tuple(self._holding(part) for part in parts)
-        within = all_of(held)
-        if within is None and not doc:
-            within = beginning(self.snapshot, parts[-1], _MOST_PASSAGES)
-        return grep(self.snapshot, query, self._fresh, within=within)["files"]
+        query = GrepQuery(pattern=name, fixed=True, word=True, case="exact", filters=filters)
+        where = None if doc else self._where(name, *filter(None, within.split(".")))
+        return grep(self.snapshot, query, self._fresh, within=where)["files"]
+
+    def _where(self, name: str, *others: str) -> Filter | None:
+        """Return what passes the documents that are worth looking through for a *name*."""
+        held = all_of(tuple(map(self._holding, (name, *others))))
+        return held or beginning(self.snapshot, name, _MOST_PASSAGES)
 
     def _holding(self, name: str) -> OneOf | None:
         """Return what passes the documents that have *name*, unless very many have; once each."""
@@ -112,7 +115,8 @@ class _Code:
         name. Values that classes give their members come after all else.
         """
         found: dict[tuple[bool, bool, bool], list[_Definition]] = {}
-        for file in self.holding(name):
+        owner, _, last = name.rpartition(".")
+        for file in self.holding(last, within=owner):
             if any(line.get("is_definition") or _may_give(line, name) for line in file["lines"]):
                 (doc,) = self.snapshot.find_docs(file["doc_id"], 1)
                 wanted = joined(one for one in self.entries(doc) if _ends_so(one.symbol, name))
@@ -133,7 +137,7 @@ class _Code:
         if doc["media"] != Media.CODE.value or not _NAME.fullmatch(name):
             return []
         wanted = name.replace("::", ".")
-        files = self.holding(wanted, doc)
+        files = self.holding(wanted.rpartition(".")[2], doc)
         return [one for file in files for one in self._given(doc, file, wanted)]
 
     def _given(self, doc: StoredDoc, file: types.GrepResponseFiles, name: str) -> list[_Definition]:

@@ -454,9 +454,8 @@ def _valued(
     look_up: LookUp | None,
 ) -> dict[int, Piece]:
     """Return the pieces with the values of the constants in them, for which other lines go."""
-    known = [
-        value for piece in picked.values() for value in values_of(piece, look_up, _shown(picked))
-    ]
+    shown = _shown(picked)
+    known = [value for piece in picked.values() for value in values_of(piece, look_up, shown)]
     wanted = sum(weight(value) + 1 for value in dict.fromkeys(known))
     if not wanted:
         return picked
