@@ -86,7 +86,7 @@ async def test_a_server_embeds_what_words_did_not_find_while_nobody_asks(
     for number in range(18):
         (home / "one" / f"{number}.md").write_text(f"The otter has {number} stones.\n", "utf-8")
     async with started(home / "one", "--workspace", "--format", "text") as client:
-        while "chunks embedded" in (said := await told(client, "otter")):
+        while "have a vector" in (said := await told(client, "otter")):
             await anyio.sleep(1.1)  # nobody asks
 
     assert "by words and meaning" in said

@@ -43,7 +43,8 @@ def test_a_word_is_found_in_its_forms_accents_and_pairs_of_characters() -> None:
     assert wanted_words("Übersetzung") == [("ubersetzung", "übersetzung")]
     assert wanted_words("数据库") == [("数据",), ("据库",)]
     assert wanted_words("maxRetries") == [("maxretri",), ("max",), ("retri",)]
-    assert wanted_words("is it go") == [("is",), ("it",), ("go",)]
+    assert wanted_words("go on it") == [("go",), ("on",), ("it",)]
+    assert wanted_words("how does it go on") == [("go",), ("on",)]
     assert wanted_words("?!") == []
 
 

@@ -773,7 +773,7 @@ async def test_lines_stand_under_their_file_with_their_numbers() -> None:
     )
     assert await told(kb, "grep", {"pattern": "Heron"}) == "no line matches, in 1 document"
     assert await told(kb, "grep", {"pattern": "ottera", "files_only": True}) == (
-        "2 lines in 1 file · case ignored\nsrc/a.py · 2 lines"
+        "2 lines in 1 file · case ignored\nsrc/a.py · 2 matches"
     )
 
 
@@ -803,7 +803,7 @@ def test_an_answer_of_lines_is_within_its_budget_and_counts_the_rest(
     shown += len(re.findall(r"^src/file\d+\.py:1: otter 1$", text, re.MULTILINE))
     files = re.findall(r"^src/file(\d+)", text, re.MULTILINE)
     assert files == [str(at) for at in range(len(files))]
-    counted = re.findall(r"^src/file(\d+)\.py · (\d+) lines?$", text, re.MULTILINE)
+    counted = re.findall(r"^src/file(\d+)\.py · (\d+) match(?:es)?$", text, re.MULTILINE)
     assert all(counts[int(at)] == int(lines) for at, lines in counted)
     assert (shown < sum(counts[: len(files)])) == bool(counted)
     rest = len(counts) - len(files)
@@ -912,7 +912,11 @@ async def test_a_pattern_is_said_again_as_it_was_written() -> None:
 def test_of_many_lines_some_of_each_file_are_told() -> None:
     text = grep_text(_matching(400, 300, 2), 500)
 
-    heads = ["src/file0.py · 400 lines\n", "src/file1.py · 300 lines\n", "src/file2.py\n"]
+    heads = [
+        "src/file0.py · 400 matches\n",
+        "src/file1.py · 300 matches\n",
+        "src/file2.py\n",
+    ]
     assert all(f"{head}1: otter 1\n" in text for head in heads)
     assert text.endswith("1: otter 1\n2: otter 2")
 

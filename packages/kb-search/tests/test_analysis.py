@@ -12,6 +12,7 @@ from kb_core.records import ChunkRecord
 from kb_core.testing.documents import document
 from kb_search import analysis
 from kb_search.analysis import analyze, fold, query_terms, spelled_otherwise
+from kb_search.asking import asking_words
 from kb_search.schema import lengths_of, scored_texts
 
 
@@ -225,3 +226,42 @@ def test_a_word_that_is_spelled_otherwise_has_what_is_looked_for_first(
 )
 def test_a_word_has_its_other_spelling(one: str, other: str) -> None:
     assert (spelled_otherwise(one), spelled_otherwise(other)) == (other, one)
+
+
+@pytest.mark.parametrize(
+    ("question", "only_asks"),
+    [
+        ("What is the default timeout?", "what is the"),
+        ("How long may an open connection stay unused", "how long may an"),
+        ("python how to get the name of an index", "how to the an"),
+        ("In which file is the port decided", "which is the"),
+        ("how do I set a timeout", "how do a"),
+        ("Does curl follow redirects?", "does"),
+        ("was ist der Standardwert für timeout", "was ist der"),
+        ("¿Qué es el tiempo de espera?", "qué es el"),
+        ("quelle est la valeur par défaut", "quelle est la"),
+        ("where clause", ""),
+        ("do while loop", ""),
+        ("is null check", ""),
+        ("what", ""),
+        ("what is that?", ""),
+        ("long running task", ""),
+    ],
+)
+def test_words_that_only_ask_are_told_where_something_is_asked(
+    question: str, only_asks: str
+) -> None:
+    assert asking_words(question) == {*only_asks.split()}
+    asked = query_terms(question, ("en", "de"))
+    assert {term.exact for term in asked if term.only_asks} == {*fold(only_asks).split()}
+
+
+_ASKED = [*("how", "what", "is", "the", "long", "to"), *("otter", "lock", "?", "ein", "was")]
+
+
+@given(st.lists(st.sampled_from(_ASKED), max_size=9))
+def test_some_word_of_a_query_does_more_than_ask(words: list[str]) -> None:
+    text = " ".join(words)
+    asked = query_terms(text, ("en",))
+
+    assert not asked or not all(term.only_asks for term in asked)

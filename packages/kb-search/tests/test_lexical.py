@@ -71,6 +71,17 @@ def test_18_a_question_finds_something_if_a_word_of_it_is_there(
     assert search(identifiers, question)
 
 
+def test_what_a_question_asks_of_ranks_before_what_code_calls_so(tmp_path: Path) -> None:
+    """Where few passages have a word that asks, it is a name, and the rarest of the question."""
+    told = "timeout = DEFAULT;  /* the default connect timeout */"
+    named = "what = check(socket, timeout); if(what < 0) connect();"
+    texts = [named, told, *(f"connect({n}); timeout default" for n in range(40))]
+    snapshot = snapshot_of(tmp_path, texts)
+
+    assert search(snapshot, "What is the default connect timeout?")[0] == told
+    assert search(snapshot, "what")[0] == named
+
+
 @pytest.mark.parametrize(
     ("question", "found"),
     [

@@ -379,12 +379,12 @@ class Workspace(Looking):
         """Name the command that embeds the rest, and what the answer is of."""
         command = f"'kebab embed --in {_quoted(self._place)}'"
         goes_on = self._meanwhile is not None and self._meanwhile.goes_on
-        rest = "more while nobody asks" if goes_on else f"{command} does the rest"
+        rest = "more have one soon, while nobody asks" if goes_on else f"{command} does the rest"
         degraded = tuple(
             text.replace("'kebab embed'", command)
             if "'kebab embed'" in text
-            else f"{text}, the first that words find ({rest})"
-            if text.endswith("chunks embedded")
+            else f"{text} ({rest})"
+            if text.endswith("found by words")
             else text
             for text in response.degraded
         )

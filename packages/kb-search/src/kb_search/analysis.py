@@ -23,13 +23,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import tantivy
 
 from kb_core.values import dataclass, lazy_pattern
+from kb_search.asking import asking_words
 
 __all__ = [
     "ANALYSIS_VERSION",
@@ -76,6 +77,9 @@ _MOST_LANGUAGES = 6
 _MAX_TERM_BYTES = 255
 """Longer runs (base64, minified code) are cut; tantivy drops terms over 65,530 bytes."""
 _LONGEST_NUMBER = _MAX_TERM_BYTES // 4
+
+_OF_ASKING = 0.05
+"""What a word that only asks counts, so that a passage with nothing else is still found."""
 
 _REMEMBERED_LENGTH = 40
 _REMEMBERED_TOKENS = 100_000
@@ -130,8 +134,13 @@ class Term(NamedTuple):
     exact: str
     stems: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
-    count: int = 1  # type: ignore[assignment] # nobody counts the parts of a term
-    """How often the query holds it."""
+    count: float = 1  # type: ignore[assignment] # nobody counts the parts of a term
+    """How often the query holds it; a twentieth of that, where it only asks."""
+
+    @property
+    def only_asks(self) -> bool:
+        """Whether it says that something is asked, and nothing of what (``asking``)."""
+        return self.count < 1
 
     @property
     def is_symbolic(self) -> bool:
@@ -213,12 +222,19 @@ def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
 def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
     """Return the terms of a query; one search asks for those of the same text four times."""
     plain = _plain(text)
+    asking = {fold(word) for word in asking_words(plain)}
     seen: Counter[Term] = Counter()
     for token in _TOKEN.findall(_part(plain)[0]):
         seen.update(_token_terms(token, langs))
     seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
     seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in cjk_runs(plain))
-    return tuple(term._replace(count=n) if n > 1 else term for term, n in seen.items())
+    return tuple(_counted(term, n, asking) for term, n in seen.items())
+
+
+def _counted(term: Term, n: int, asking: Container[str]) -> Term:
+    if term.kind == "word" and term.exact in asking:
+        return term._replace(count=n * _OF_ASKING)
+    return term._replace(count=n) if n > 1 else term
 
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:

@@ -38,6 +38,8 @@ class Highlighter:
         words: list[str] = []
         grams: list[str] = []
         for term in query_terms(text, langs):
+            if term.only_asks:
+                continue
             if term.kind == "cjk":
                 grams += term.forms
             else:

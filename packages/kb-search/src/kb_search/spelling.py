@@ -120,7 +120,8 @@ def _held(words: Iterable[str], statistics: Frequencies) -> str | None:
 
 def _mistyped(text: str, statistics: Frequencies, langs: Sequence[str]) -> list[tuple[Term, Term]]:
     terms = query_terms(text, langs)
-    words = [term for term in terms if term.kind in {"word", "identifier", "part"}]
+    spelled = (term for term in terms if term.kind in {"word", "identifier", "part"})
+    words = [term for term in spelled if not term.only_asks]
     unknown = [term for term in words if not is_held(statistics, term)]
     seen = [(term, _look_alike(term, statistics, langs)) for term in unknown]
     alike = [(term, other) for term, other in seen if other is not None]

@@ -339,7 +339,7 @@ def known_words(
     for term in query_terms(text, langs):
         weight = term.count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
         words = _words_of(term)
-        if words:
+        if words and not term.only_asks:
             held.append(any(_stands(statistics, form) for forms in words for form in forms))
         for forms in words:
             commonest = max(forms, key=lambda form: statistics.frequency("stem", form))

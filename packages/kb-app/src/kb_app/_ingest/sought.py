@@ -70,6 +70,8 @@ def wanted_words(question: str) -> list[Word]:
     accented = {fold(word): word.lower() for word in _WORDS.findall(question)}
     words: dict[Word, None] = {}
     for term in query_terms(question, ("en",)):
+        if term.only_asks:
+            continue
         if term.kind == "cjk":
             words.update(((pair,), None) for pair in term.forms)
         else:

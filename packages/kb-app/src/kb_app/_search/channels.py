@@ -453,7 +453,10 @@ def _has_vectors(snapshot: IndexSnapshot, settings: SearchSettings, proposals: P
         proposals.degraded.append("vector: no embeddings for this model yet (run 'kebab embed')")
     elif embedded < chunks:
         proposals.basis = Basis(coverage=embedded / chunks)
-        proposals.degraded.append(f"vector: {embedded:,} of {chunks:,} chunks embedded")
+        proposals.degraded.append(
+            f"vector: {embedded:,} of {chunks:,} passages have a vector, "
+            "the others are found by words"
+        )
     return bool(embedded)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_app._search.filtering import tagged
@@ -157,7 +157,11 @@ def missing_of(
     A Korean word stands where it begins so: particles and endings are written onto it. Another
     one is in a passage that has a form of it.
     """
-    words = [word for word in words_of(text) if not _is_grammar(word) and not _SEVERAL.search(word)]
+    from kb_search.asking import asking_words
+
+    asking = _ASKING | asking_words(text)
+    words = [word for word in words_of(text) if not _is_grammar(word, asking)]
+    words = [word for word in words if not _SEVERAL.search(word)]
     if not words:
         return None
 
@@ -195,9 +199,9 @@ def _has_form(snapshot: IndexSnapshot, word: str, where: Filter | None) -> bool:
     return not _WITHOUT_SPACES.search(word) and bool(snapshot.lexical(query, where, 1))
 
 
-def _is_grammar(word: str) -> bool:
+def _is_grammar(word: str, asking: Collection[str]) -> bool:
     is_short = len(word) < _SHORTEST and word.isascii() and word.isalpha() and word.islower()
-    return is_short or word in _ASKING
+    return is_short or word.lower() in asking
 
 
 def _is_plain(text: str) -> bool:

@@ -381,7 +381,8 @@ def wish_of(query: str) -> Wish:
         begins.startswith(words) and not _NAME.match(begins, len(words)) for words in _ASKED_WHERE
     )
     is_where = is_where or any(word in query for word in _ANYWHERE)
-    words = tuple(frozenset(term.forms or term.stems) for term in query_terms(query, ("en",)))
+    terms = (term for term in query_terms(query, ("en",)) if not term.only_asks)
+    words = tuple(frozenset(term.forms or term.stems) for term in terms)
     is_of_record = not asked.isdisjoint(_ASKED_RECORD)
     is_for_tests = _ASKED_TESTS.search(query) is not None
     is_told = _ASKED_TOLD.search(query) is not None or is_of_record or FileRole.DOCS in roles

@@ -55,7 +55,8 @@ _DEFINES = re.compile(
 )
 """A line that begins what is called so, or says what a key holds."""
 _LONGEST_UNIT, _LARGEST_UNIT = 40, 250
-"""Characters of the name of what a line stands in, and the lines of what nobody reads whole."""
+"""Characters of the name of what a line stands in, and the lines of what nobody reads whole, of
+which the name alone is told."""
 _NAMED = "imported or listed: "
 _ALSO_IN = "also in: "
 _LONGEST_LIST = 300
@@ -284,7 +285,7 @@ def _found(found: _Json) -> str:
 def _head(file: _Json, several: set[str], *, is_counted: bool = True) -> str:
     return joined(
         named(file["doc_path"]),
-        count(file["matches"], "line") if is_counted else "",
+        count(file["matches"], "match", "matches") if is_counted else "",
         f"source {short(file['source_id'])}" if file["doc_path"] in several else "",
         "stale" if file["stale"] else "",
     )
@@ -356,9 +357,11 @@ def _units(lines: Sequence[_Json]) -> dict[str, str]:
     for line in lines:
         end = line["unit_end"] if "unit" in line else None
         is_new = end is not None and end != last and end not in told
-        if is_new and end - line["unit_start"] < _LARGEST_UNIT:
+        if is_new:
             name = short(line["unit"].rpartition(".")[2], _LONGEST_UNIT)
-            units[str(line["line"])] = f" · in {name} {line['unit_start']}-{end}"
+            is_read = end - line["unit_start"] < _LARGEST_UNIT
+            place = f" {line['unit_start']}-{end}" if is_read else ""
+            units[str(line["line"])] = f" · in {name}{place}"
         last = end
     return units
 

@@ -228,6 +228,8 @@ def outline_text(found: _Json, max_tokens: int | None = None) -> str:
     if found.get("instead"):  # of the text, which was asked for
         part = "lines" if size is not None else f"path{_fragment(entries[0])}"
         first = joined(first, f"its outline, since it is long: fetch {part}, or give max_tokens")
+    if not entries:
+        first = joined(first, "no headings or symbols")
     rows = [_entry(entry) for entry in entries]
     left_out = found["omitted"]
 
