@@ -3,8 +3,10 @@
 from textwrap import dedent
 
 import pytest
+from hypothesis import given, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.preprocessed import first_branches
 from kb_app._media import parser_for
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.text import LineIndex
@@ -1269,3 +1271,62 @@ def test_a_pattern_of_several_names_is_no_name() -> None:
     source = "const {\n  a,\n  b,\n  c,\n} = read();\n"
 
     assert outline(parse(source, "javascript")) == ["1-5 const"]
+
+
+C_WITH_CONDITIONS = """
+int head(int a)
+{
+#ifdef FAST
+  if(a) {
+#else
+  if(slow(a)) {
+#endif
+    a++;
+  }
+  return a;
+}
+
+#ifdef WITH_SIZE
+int size(int a) {
+#else
+int size(void) {
+#endif
+  return '{';
+}
+
+#if defined(ONE)
+int one(void) { return 1; }
+#else
+int other(void) { return 2; }
+#endif
+
+int last(void)
+{
+  return 0;
+}
+"""
+
+
+def test_c_is_read_past_conditions_whose_branches_open_a_brace_each() -> None:
+    """A grammar counts both braces, and holds all that follows for a part of the function."""
+    assert outline(parse(C_WITH_CONDITIONS, "c")) == [
+        "1-11 function head",
+        "13-13 gap",
+        "14-19 function size",
+        "21-21 gap",
+        "22-22 function one",
+        "23-23 gap",
+        "24-25 function other",
+        "27-30 function last",
+    ]
+
+
+@given(st.lists(st.sampled_from(C_WITH_CONDITIONS.splitlines(keepends=True)), max_size=30))
+def test_what_is_left_out_of_c_leaves_rows_and_columns(lines: list[str]) -> None:
+    source = "".join(lines).encode()
+
+    made = first_branches(source)
+
+    assert len(made) == len(source)
+    assert all(new in (old, ord(" ")) for old, new in zip(source, made, strict=True))
+    assert made.count(b"\n") == source.count(b"\n")

@@ -934,6 +934,9 @@ async def test_the_first_line_of_several_in_a_function_says_where_that_is() -> N
     assert alone.endswith("a.py:7: dig(1, otter) · in den 5-8")
     both = await told(kb, "grep", {"pattern": r"dig\([12]"})
     assert both.endswith("a.py\n7: dig(1, otter) · in den 5-8\n8: dig(2, otter)")
+    fetched = await told(kb, "fetch", {"places": ["a.py:7-8", "a.py:5-6", "a.py:11"]})
+    heads = [line for line in fetched.split("\n") if line.startswith("a.py")]
+    assert heads == ["a.py:7-8 of 11 · in den 5-8", "a.py:5-6 of 11", "a.py:11-11 of 11"]
 
 
 async def test_files_of_which_no_line_has_room_are_named_in_one_line() -> None:

@@ -93,7 +93,9 @@ def _lined(found: _Json, max_tokens: int | None) -> str:
     if not lines:
         return joined(place, f"nothing from line {first} on", *marks_of(found))
     asked = min(found.get("line_end", total), total)
-    head = joined(f"{named(found['doc_path'])}:{first}-{asked} of {total}", *marks_of(found))
+    head = joined(
+        f"{named(found['doc_path'])}:{first}-{asked} of {total}", _within(found), *marks_of(found)
+    )
 
     def more(shown: int) -> str:
         last = first + shown - 1
@@ -103,6 +105,12 @@ def _lined(found: _Json, max_tokens: int | None) -> str:
         return f"… cut: {rest} there, too"
 
     return _from_the_first(head, lines, more, found, max_tokens or BUDGET)
+
+
+def _within(found: _Json) -> str:
+    """Return what lines of code stand in that begins above them, where that is known."""
+    unit = found.get("unit")
+    return f"in {short(unit['name'])} {_span(unit['line_start'], unit['line_end'])}" if unit else ""
 
 
 def _from_the_first(

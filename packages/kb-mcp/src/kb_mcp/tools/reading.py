@@ -22,6 +22,7 @@ from kb_app.wire_models import (
 )
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError
+from kb_core.media import Media
 from kb_core.values import replace
 from kb_mcp._tool import READ_ONLY, Answer, Call, Tool, at_least, input_schema, outline
 from kb_mcp.text import BUDGET, error_text, tokens_of
@@ -242,7 +243,7 @@ def _tell_fetch(call: Call) -> str:
     found = _fetch(replace(call, arguments=asked))
     if _is_in_first_line(found):
         found = _fetch(replace(call, arguments={**asked, "max_tokens": None}))
-    found = _with_trust(call, found)
+    found = _with_units(call, _with_trust(call, found), {})
     if call.max_tokens is None and many:
         found = {**found, "results": _with_outlines(call, found["results"], most)}
     elif call.max_tokens is None and _is_named(given, found) and _is_cut(found, most):
@@ -284,7 +285,37 @@ def _with_trust(call: Call, found: Answer) -> Answer:
     with suppress(KbError):  # it may be gone by now
         known = call.kb.inspect_doc(found["doc_id"])
         enclosed = known.get("enclosed", []) if found.get("kind") == FetchKind.DOC.value else []
-        return {**found, "trust_level": known["trust_level"], "enclosed": enclosed}
+        is_code = known.get("media") == Media.CODE.value
+        return {
+            **found,
+            "trust_level": known["trust_level"],
+            "enclosed": enclosed,
+            "is_code": is_code,
+        }
+    return found
+
+
+def _with_units(call: Call, found: Answer, outlines: dict[str, Sequence[Answer]]) -> Answer:
+    """Return lines of code that begin in the middle of a function with its name and its lines.
+
+    Whoever took them from a list of lines does not know how much of it is above and below.
+    *outlines* has those of documents that were asked for before.
+    """
+    if "results" in found:
+        results = [
+            {**one, "result": one["result"] and _with_units(call, one["result"], outlines)}
+            for one in found["results"]
+        ]
+        return {**found, "results": results}
+    if not found.get("is_code") or found.get("kind") != FetchKind.SPAN.value:
+        return found
+    name, first = found["doc_id"], found["line_start"]
+    with suppress(KbError):  # it may be gone by now
+        if name not in outlines:
+            outlines[name] = call.kb.outline(name)["entries"]
+        around = [one for one in outlines[name] if one["line_start"] <= first <= one["line_end"]]
+        if around and around[-1]["line_start"] < first:
+            return {**found, "unit": around[-1]}
     return found
 
 

@@ -37,6 +37,7 @@ from kb_app._ingest.making.components import COMPONENTS, parts_of, scripts_of, w
 from kb_app._ingest.making.cutting import BLOCK, Group, Piece, Sizes, pack
 from kb_app._ingest.making.grammars import CODE_ALIASES, LANGUAGES, Language
 from kb_app._ingest.making.metadata import code_metadata
+from kb_app._ingest.making.preprocessed import first_branches, is_broken, is_statement, unmacroed
 from kb_app._ingest.making.units import find_units
 from kb_app._ingest.making.versions import CODE as _PARSER, CODE_CHUNKS as _CHUNKER
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
@@ -55,7 +56,7 @@ look far ahead take minutes and all memory without ever asking whether to go on.
 _SECONDS = 3.0
 _SECONDS_PER_BYTE = 3e-6
 _PIECE = 1 << 12
-_WITH_MACROS = frozenset({"c", "cpp"})
+_PREPROCESSED = frozenset({"c", "cpp"})
 _CLOSING_MAX = 200
 _CLOSERS = re.compile(
     r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)|</\w+>|---(?=\n)"  # ``})(jQuery);``
@@ -205,39 +206,6 @@ def _only_closes(lines: Lines, region: Region) -> bool:
     return end - start < _CLOSING_MAX and _CLOSERS.fullmatch(lines.text, start, end) is not None
 
 
-_MACRO = rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
-_UNREAD_MACROS = (
-    # Between the parameters of a function and its body: ``void f() LOCKS_EXCLUDED(mu) {``.
-    re.compile(
-        rb"(?:\)|\b(?:const|override|final|noexcept))"
-        rb"(?P<said>(?:\s+" + _MACRO + rb"[ \t]*\([^(){};]*\)){1,8})"
-        rb"(?=\s*(?:\{|:[^:]|override\b|final\b))"
-    ),
-    # Before the name of a class: ``class CORE_EXPORT Widget : public Object {``.
-    re.compile(
-        rb"\b(?:class|struct|union)"
-        rb"(?P<said>(?:[ \t]+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?){1,8})"
-        rb"(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{])"
-    ),
-)
-"""Macros that the grammar takes for a function or its name, and then the class for a function."""
-
-
-def _source(text: str, language: str) -> bytes:
-    """Return what the grammar reads: of C and C++ without such macros."""
-    source = text.encode("utf-8", "replace")
-    for macros in _UNREAD_MACROS if language in _WITH_MACROS else ():
-        source = macros.sub(_blanked, source)
-    return source
-
-
-def _blanked(match: re.Match[bytes]) -> bytes:
-    """Return what was found with spaces for the macros; rows stay rows."""
-    (start, end), first = match.span("said"), match.start()
-    spaces = re.sub(rb"[^\n]", b" ", match["said"])
-    return match[0][: start - first] + spaces + match[0][end - first :]
-
-
 _ITEMS = re.compile(
     rb"\{\s*(?:///?|/\*|#!?\[|[a-z_]\w*!\s*\{|(?:pub|unsafe|async|const|static|extern|fn|struct|enum"
     rb"|union|impl|trait|mod|use|type)\b)"
@@ -250,10 +218,17 @@ _ROUNDS = 3
 def _tree(text: str, name: str, language: Language) -> tree_sitter.Tree | None:
     """Return the syntax tree; of Rust with the items that stand within macros.
 
-    ``cfg_net! { … }`` is so many signs to the grammar, whatever is in it.
+    ``cfg_net! { … }`` is so many signs to the grammar, whatever is in it. Of C, where conditions
+    keep the grammar from reading it, with their first branches.
     """
-    source = _source(text, name)
+    source = text.encode("utf-8", "replace")
+    if name in _PREPROCESSED:
+        source = unmacroed(source)
     tree = _parse(source, language)
+    if name in _PREPROCESSED and tree is not None and is_broken(tree.root_node):
+        first = _parse(first_branches(source), language)
+        if first is not None and _count(first, language) > _count(tree, language):
+            return first
     for _ in range(_ROUNDS if name == "rust" else 0):
         if tree is None or not (around := list(_around_items(tree.root_node, source))):
             break
@@ -263,6 +238,12 @@ def _tree(text: str, name: str, language: Language) -> tree_sitter.Tree | None:
         source = bytes(opened)
         tree = _parse(source, language)
     return tree
+
+
+def _count(tree: tree_sitter.Tree, language: Language) -> int:
+    """Return how many units there are, without the statements that are taken for some."""
+    units = find_units(tree.root_node, language)
+    return sum(not is_statement(unit.symbol) for unit in units)
 
 
 def _around_items(node: tree_sitter.Node, source: bytes) -> Iterator[tuple[int, int]]:
