@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from kb_core.errors import InvalidInput, KbError
-from kb_core.records import Changes, DocumentRecord
+from kb_core.records import Changes, DocumentRecord, FileState
 from kb_core.testing.documents import document, file_row
 from kb_core.testing.fakes import fixed_clock
 from kb_store import Store
@@ -144,16 +144,100 @@ def test_what_is_published_is_not_in_memory_twice(store: Store) -> None:
     assert {id(chunk.text) for chunk in told.chunks} <= own
 
 
-def test_what_is_published_is_the_truth_whatever_is_in_memory(store: Store) -> None:
-    before, after = document("a.md", "Before.\n"), document("a.md", "After.\n")
-    store.commit(Changes(documents=(after,)))
-    store._fresh = {before.doc_id: before}  # as no commit leaves it
+@pytest.fixture
+def read(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the statements that *store* is asked from here on."""
+    asked: list[str] = []
+    fetch = store._session._fetch
+
+    def noted(sql: str, parameters: Any) -> Any:  # noqa: ANN401
+        asked.append(" ".join(sql.split()))
+        return fetch(sql, parameters)
+
+    monkeypatch.setattr(store._session, "_fetch", noted)
+    return asked
+
+
+def embedded(*documents: DocumentRecord) -> Changes:
+    """Return what commits documents, with a row of the ledger and a vector for each passage."""
+    hashes = [chunk.passage_hash for doc in documents for chunk in doc.chunks]
+    return Changes(
+        documents=documents,
+        files=tuple(file_row(doc.path) for doc in documents),
+        embeddings={"model": {each: each.encode() for each in hashes}},
+        models={"model": {"dimensions": 2}},
+    )
+
+
+def test_what_was_just_committed_is_published_as_it_is_read(store: Store) -> None:
+    given = document(
+        "a.md",
+        "One.\n\nTwo.\n",
+        doc_date=datetime(2026, 1, 2, tzinfo=timezone(timedelta(hours=5))),
+        metadata={"pair": (1, 2)},
+        blocks=({"kind": "heading", "at": (0, 4)},),
+        links=({"target": "b.md", "at": (1,)},),
+        tags=("x",),
+    )
+    first, second = given.chunks
+    chunks = (replace(first, span={"pages": (1, 2)}), replace(second, passage_hash=""))
+    store.commit(embedded(replace(given, chunks=chunks), document("gone.md", "It goes.\n")))
+    store.commit(Changes())  # changes nothing
+
+    from_memory = store.publication(0)
+
+    assert from_memory == store.publication(0)
+    assert from_memory is not None
+    told = from_memory.documents[0]
+    assert told.metadata == {"pair": [1, 2]}
+    assert told.chunks[0].span == {"pages": [1, 2]}
+    assert told.chunks[1].passage_hash == given.chunks[1].passage_hash
+
+
+def test_what_was_just_committed_is_not_read_to_publish_it(store: Store, read: list[str]) -> None:
+    store.commit(embedded(document("a.md", "One.\n")))
+    read.clear()
 
     publication = store.publication(0)
 
     assert publication is not None
-    assert [doc.text for doc in publication.documents] == ["After.\n"]
-    assert [chunk.text for chunk in publication.documents[0].chunks] == ["After."]
+    assert [doc.text for doc in publication.documents] == ["One.\n"]
+    of_what = ("FROM chunks", "FROM texts", "FROM embeddings", "source_id, path, raw_path")
+    assert not [sql for sql in read if any(each in sql for each in of_what)]
+
+
+def test_what_an_earlier_commit_wrote_is_read(store: Store) -> None:
+    store.commit(embedded(document("a.md", "Before.\n"), document("b.md", "Stays.\n")))
+    expired = file_row("old.md", FileState.DELETED)
+    store.commit(replace(embedded(document("a.md", "After.\n")), files=(expired,)))
+    store.forget_expired(datetime(2036, 1, 1, tzinfo=UTC))
+
+    publication = store.publication(0)
+
+    assert publication is not None
+    assert publication == store.publication(0)
+    assert [doc.text for doc in publication.documents] == ["After.\n", "Stays.\n"]
+    assert publication.forgotten_files == (("notes", "old.md"),)
+
+
+def test_chunks_of_new_embeddings_are_sought_where_some_have_none(
+    store: Store, read: list[str]
+) -> None:
+    twin = document("twin.md", "The same.\n", title="a")
+
+    def sought(changes: Changes) -> bool:
+        read.clear()
+        store.commit(changes)
+        return any("FROM chunks WHERE passage_hash IN" in sql for sql in read)
+
+    assert not sought(embedded(document("first.md", "One.\n")))
+    assert not sought(embedded(document("first.md", "Another.\n"), document("b.md", "Two.\n")))
+    assert not sought(Changes(documents=(twin,)))
+    assert sought(embedded(document("a.md", "The same.\n")))
+    assert not sought(embedded(document("c.md", "Three.\n")))
+    publication = store.publication(0)
+    assert publication is not None
+    assert len(publication.vectors["model"]) == 5
 
 
 def test_a_document_that_is_inserted_in_parts_comes_back_whole(

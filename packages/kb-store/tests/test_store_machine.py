@@ -199,6 +199,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert (step is None) == (self.published == self.expected[0])
         if step is None:
             return
+        assert step == self.store.publication(self.published)  # read, where one was in memory
         self.index.publish(step)
         if twice:
             self.index.publish(step)

@@ -18,8 +18,8 @@ from kb_core.changes import (
     named_ids,
     passage_hash,
 )
-from kb_core.records import Changes
-from kb_core.values import dataclass, replace
+from kb_core.records import Changes, DocumentRecord, FileRecord
+from kb_core.values import dataclass, field, replace
 from kb_store._documents import (
     delete_documents,
     enclosed_keys,
@@ -28,26 +28,40 @@ from kb_store._documents import (
     write_chunks,
     write_documents,
 )
-from kb_store._embeddings import describe_models, embed
+from kb_store._embeddings import Owed, describe_models, embed
 from kb_store._ledger import forget_files, write_files
 from kb_store._meta import Keys, load_meta, save_meta, write_outbox
 from kb_store._session import Session
 from kb_store._sums import sum_of
 from kb_store._tables import describe_sources, forget_aliases, record_moves
 
-__all__ = ["commit", "forget"]
+__all__ = ["Written", "commit", "forget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a commit wrote, as it was given: who publishes it need not read it."""
+
+    documents: Mapping[int, tuple[DocumentRecord, Sequence[int]]] = field(default_factory=dict)
+    """By key, with the keys of their chunks."""
+    files: Mapping[tuple[str, str], FileRecord] = field(default_factory=dict)
+    vectors: Mapping[Owed, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Turnover:
-    """Passage hashes of chunks that came and went, by chunk key."""
+    """Passage hashes of chunks that came and went, by chunk key, and what was written."""
 
     born: Mapping[int, str]
     dead: Mapping[int, str]
+    documents: Mapping[int, tuple[DocumentRecord, Sequence[int]]]
 
 
-def commit(session: Session, changes: Changes, now: datetime) -> int:
-    """Commit *changes*; return the sequence number the store is at."""
+def commit(session: Session, changes: Changes, now: datetime) -> tuple[int, Written | None]:
+    """Commit *changes*; return the sequence number the store is at, and what was written.
+
+    That is ``None`` where nothing was different.
+    """
     check_changes(changes)
     with session.transaction():
         meta = load_meta(session)
@@ -65,17 +79,20 @@ def commit(session: Session, changes: Changes, now: datetime) -> int:
         outbox.files.update(forget_files(session, changes.forgotten_files))
         relocated = describe_sources(session, changes.sources)
         written = bool(decided.touched)
-        if not (written or described or embedded or outbox.files or relocated):
-            return meta.sequence
+        if not (written or described or embedded.is_new or outbox.files or relocated):
+            return meta.sequence, None
         after = replace(
             meta,
             sequence=meta.sequence + 1,
             corpus_revision=meta.corpus_revision + written,
-            vector_revision=meta.vector_revision + embedded,
+            vector_revision=meta.vector_revision + embedded.is_new,
         )
         write_outbox(session, outbox, after.sequence)
         save_meta(session, after, keys)
-    return after.sequence
+    files = {(file.source_id, file.path): file for file in changes.files}
+    for key in changes.forgotten_files:
+        files.pop(key, None)
+    return after.sequence, Written(turnover.documents, files, embedded.vectors)
 
 
 def forget(session: Session, files: Sequence[tuple[str, str]], old_doc_ids: Sequence[str]) -> None:
@@ -95,14 +112,15 @@ def _write(
 ) -> _Turnover:
     """Write what was decided; *known* are those of its documents that were there before."""
     if not decided.touched:
-        return _Turnover({}, {})
+        return _Turnover({}, {}, {})
     old = stored_chunks(session, known)
-    chunks = []
+    chunks, documents = [], {}
     for write in decided.writes:
         records = write.document.chunks
         moved = write.moved_from is not None
         kept = keep_keys(old.get(write.doc_key, ()), records, keys.chunk_key, moved=moved)
         chunks += [(write.doc_key, key, chunk) for key, chunk in zip(kept, records, strict=True)]
+        documents[write.doc_key] = write.document, kept
     if known:
         delete_documents(session, known)
     keyed = [(write.doc_key, write.document) for write in decided.writes]
@@ -113,7 +131,8 @@ def _write(
     dead = {key: before[key] for key in before.keys() - after.keys()}
     outbox.documents.update(decided.touched)
     outbox.dead_chunks.update(dead)
-    return _Turnover({key: after[key] for key in after.keys() - before.keys()}, dead)
+    born = {key: after[key] for key in after.keys() - before.keys()}
+    return _Turnover(born, dead, documents)
 
 
 def _record_moves(session: Session, decided: Decided, now: datetime, outbox: Outbox) -> None:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from kb_core.changes import Kept, passage_hash
 from kb_core.ids import text_hash
 from kb_core.records import ChunkRecord, DocumentRecord
+from kb_core.values import replace
 from kb_store._session import (
     Record,
     Session,
@@ -32,6 +33,7 @@ __all__ = [
     "PIECE_CHARS",
     "KeyedChunk",
     "KeyedDocument",
+    "as_read",
     "count_chunks",
     "delete_chunks",
     "delete_documents",
@@ -60,7 +62,6 @@ PIECE_CHARS = 2_048
 _PIECES_AT_ONCE = 2_048
 _CHUNKS_AT_ONCE = 5000
 """Of what is inserted at once, the engine has four copies for a while."""
-_NONE: Mapping[str, DocumentRecord] = {}
 
 
 def write_texts(session: Session, texts: Mapping[int, str]) -> None:
@@ -159,24 +160,20 @@ def _span_json(chunk: ChunkRecord) -> str | None:
     return to_json(dict(chunk.span), f"the span of chunk {chunk.chunk_id!r}")
 
 
-def _chunks(
-    session: Session, texts: Mapping[int, str], likely: Mapping[int, Sequence[ChunkRecord]]
-) -> dict[int, list[ChunkRecord]]:
-    """Return the chunks of documents by document key, by ordinal; *likely* are shared as below.
+def _chunks(session: Session, texts: Mapping[int, str]) -> dict[int, list[ChunkRecord]]:
+    """Return the chunks of documents by document key, by ordinal.
 
     They are made while the rows come: a document may have a hundred thousand.
     """
     found: defaultdict[int, list[ChunkRecord]] = defaultdict(list)
     for row in session.each(_READ_CHUNKS, [list(texts)]):
-        doc_key, ordinal = row.pop("doc_key"), row["ordinal"]
-        candidates = likely.get(doc_key, ())
-        like = candidates[ordinal] if ordinal < len(candidates) else None
-        found[doc_key].append(_chunk(row, texts[doc_key], like))
+        doc_key = row.pop("doc_key")
+        found[doc_key].append(_chunk(row, texts[doc_key]))
     return found
 
 
-def _chunk(row: Record, text: str, like: ChunkRecord | None) -> ChunkRecord:
-    """Return the chunk of *row*; *text* is its document's, and what *like* has is shared.
+def _chunk(row: Record, text: str) -> ChunkRecord:
+    """Return the chunk of *row*; *text* is its document's.
 
     The slice is taken here: ranges count code points, and cutting by them in SQL
     walks the text from its start for every chunk.
@@ -187,10 +184,6 @@ def _chunk(row: Record, text: str, like: ChunkRecord | None) -> ChunkRecord:
         "span": from_json(row["span"]),
         "flags": tuple(row["flags"]),
     }
-    if like is not None:
-        for name, value in made.items():
-            known = getattr(like, name)
-            made[name] = known if known == value else value
     return ChunkRecord(**made)
 
 
@@ -306,9 +299,9 @@ def write_documents(
     columns |= {name: integers(getattr(r, name) for r in records) for name in _INTEGERS}
     columns |= {name: lists(getattr(r, name) for r in records) for name in _LISTS}
     columns |= {
-        "metadata": strings(_json(r, "metadata", dict(r.metadata)) for r in records),
-        "blocks": strings(_json(r, "blocks", [dict(block) for block in r.blocks]) for r in records),
-        "links": strings(_json(r, "links", [dict(link) for link in r.links]) for r in records),
+        "metadata": strings(map(_metadata_json, records)),
+        "blocks": strings(map(_blocks_json, records)),
+        "links": strings(map(_links_json, records)),
         "has_lines": booleans(r.has_lines for r in records),
         "chunk_count": integers(len(r.chunks) for r in records),
         "token_count": integers(sum(chunk.token_count for chunk in r.chunks) for r in records),
@@ -319,27 +312,25 @@ def write_documents(
     write_texts(session, {key: document.text for key, document in documents})
 
 
-def _json(document: DocumentRecord, name: str, value: object) -> str:
-    return to_json(value, f"{name} of document {document.path!r}")
+def _metadata_json(document: DocumentRecord) -> str:
+    return to_json(dict(document.metadata), f"metadata of document {document.path!r}")
 
 
-def read_documents(
-    session: Session, doc_keys: Sequence[int], fresh: Mapping[str, DocumentRecord] = _NONE
-) -> list[DocumentRecord]:
-    """Return those documents that exist, whole, by key.
+def _blocks_json(document: DocumentRecord) -> str:
+    return to_json(list(map(dict, document.blocks)), f"blocks of document {document.path!r}")
 
-    What a *fresh* one of the same text, by id, has too is the same object: not a copy beside it.
-    """
+
+def _links_json(document: DocumentRecord) -> str:
+    return to_json(list(map(dict, document.links)), f"links of document {document.path!r}")
+
+
+def read_documents(session: Session, doc_keys: Sequence[int]) -> list[DocumentRecord]:
+    """Return those documents that exist, whole, by key."""
     if not doc_keys:
         return []
     rows = session.records(_READ_DOCUMENTS, [doc_keys])
     texts = read_texts(session, [row["doc_key"] for row in rows])
-    likely: dict[int, Sequence[ChunkRecord]] = {}
-    for row in rows:
-        doc_key, known = row["doc_key"], fresh.get(row["doc_id"])
-        if known is not None and known.text == texts[doc_key]:
-            texts[doc_key], likely[doc_key] = known.text, known.chunks
-    chunks = _chunks(session, texts, likely)
+    chunks = _chunks(session, texts)
     return [_document(row, texts[row["doc_key"]], chunks[row["doc_key"]]) for row in rows]
 
 
@@ -349,3 +340,24 @@ def _document(row: Record, text: str, chunks: Sequence[ChunkRecord]) -> Document
     made |= {name: tuple(from_json(row[name])) for name in ("blocks", "links")}
     made |= {"metadata": from_json(row["metadata"]), "text": text, "chunks": tuple(chunks)}
     return DocumentRecord(**row | made)
+
+
+def as_read(doc_key: int, document: DocumentRecord, chunk_keys: Sequence[int]) -> DocumentRecord:
+    """Return a document that was written under these keys as ``read_documents`` returns it."""
+    chunks = (
+        replace(
+            chunk,
+            chunk_key=key,
+            passage_hash=passage_hash(chunk),
+            span=from_json(_span_json(chunk)),
+        )
+        for key, chunk in zip(chunk_keys, document.chunks, strict=True)
+    )
+    return replace(
+        document,
+        doc_key=doc_key,
+        chunks=tuple(chunks),
+        metadata=from_json(_metadata_json(document)),
+        blocks=tuple(from_json(_blocks_json(document))),
+        links=tuple(from_json(_links_json(document))),
+    )

@@ -14,16 +14,20 @@ from __future__ import annotations
 
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Container, Iterator, Mapping, Sequence, Set as AbstractSet
+from typing import TypeAlias
 
 from kb_core.changes import Outbox
 from kb_core.errors import KbError
 from kb_core.quantization import quantize
 from kb_core.records import PASSAGES_AT_A_TURN, PendingPassage, VectorRecord
+from kb_core.values import dataclass
 from kb_store._documents import read_texts
 from kb_store._session import Record, Session, blobs, from_json, integers, strings, to_json
 
 __all__ = [
+    "Embedded",
+    "Owed",
     "count_missing",
     "describe_models",
     "embed",
@@ -57,6 +61,20 @@ WHERE rowid BETWEEN ? AND ? AND rowid IN (SELECT unnest(?::BIGINT[]))
 """
 
 
+Owed: TypeAlias = tuple[str, int]
+"""Model key and chunk key of a vector that the vector files lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What became of embeddings."""
+
+    is_new: bool
+    """Whether any were added."""
+    vectors: Mapping[Owed, bytes]
+    """Those that are owed, of what was added."""
+
+
 def load_models(session: Session) -> dict[str, dict[str, object]]:
     """Return the description of every model, by key."""
     return {key: from_json(description) for key, description in session.rows(_MODELS)}
@@ -87,16 +105,16 @@ def embed(
     born: Mapping[int, str],
     dead: Mapping[int, str],
     outbox: Outbox,
-) -> bool:
+) -> Embedded:
     """Store embeddings, owe vectors for them and for *born* chunks, forget *dead* ones.
 
-    *born* and *dead* map chunk keys to passage hashes. Return whether embeddings were added.
+    *born* and *dead* map chunk keys to passage hashes.
     """
     models = load_models(session)
     if unknown := given.keys() - models.keys():
         raise KbError(f"embeddings of models without a description: {sorted(unknown)}")
     if not models:
-        return False
+        return Embedded(is_new=False, vectors={})
     wanted = {*born.values(), *dead.values(), *(h for vectors in given.values() for h in vectors)}
     stored = _stored(session, wanted)
     fresh = {
@@ -104,14 +122,18 @@ def embed(
         for model, vectors in given.items()
     }
     _insert(session, fresh)
-    owed = _owed(born, stored) | _owed(_chunks_of(session, fresh), fresh)
+    first = {
+        (model, key): fresh[model][passage_hash]
+        for model, key, passage_hash in _owed(_chunks_of(session, fresh, born, dead), fresh)
+    }
+    owed = first.keys() | {(model, key) for model, key, _ in _owed(born, stored)}
     outbox.vectors |= owed
     counts = Counter(model for model, _ in owed)
-    counts.subtract(model for model, _ in _owed(dead, stored))
+    counts.subtract(model for model, _, _ in _owed(dead, stored))
     for model, count in counts.items():
         if count:
             session.run(_COUNT, [count, model])
-    return any(fresh.values())
+    return Embedded(is_new=any(fresh.values()), vectors=first)
 
 
 def _stored(session: Session, hashes: AbstractSet[str]) -> Mapping[str, AbstractSet[str]]:
@@ -133,46 +155,66 @@ def _insert(session: Session, fresh: Mapping[str, Mapping[str, bytes]]) -> None:
         session.insert("embeddings", columns)
 
 
-def _chunks_of(session: Session, fresh: Mapping[str, Mapping[str, bytes]]) -> dict[int, str]:
+def _chunks_of(
+    session: Session,
+    fresh: Mapping[str, Mapping[str, bytes]],
+    born: Mapping[int, str],
+    dead: Mapping[int, str],
+) -> Mapping[int, str]:
+    """Return the chunks of *fresh* passages: among *born*, where all others had their vectors."""
     hashes = {h for vectors in fresh.values() for h in vectors}
-    return session.mapping(_CHUNKS_OF, [list(hashes)]) if hashes else {}
+    if not hashes:
+        return {}
+    come = len(born) - len(dead)
+    without = (
+        session.count(_COUNT_WITHOUT, [model]) for model, vectors in fresh.items() if vectors
+    )
+    if all(count == come for count in without):
+        return born
+    return session.mapping(_CHUNKS_OF, [list(hashes)])
 
 
-def _owed(chunks: Mapping[int, str], embedded: Mapping[str, Iterable[str]]) -> set[tuple[str, int]]:
-    """Return model key and chunk key of every chunk whose passage is among *embedded*."""
-    return {
-        (model, chunk_key)
+def _owed(
+    chunks: Mapping[int, str], embedded: Mapping[str, Container[str]]
+) -> Iterator[tuple[str, int, str]]:
+    """Yield model key, chunk key and passage of every chunk whose passage is *embedded*."""
+    return (
+        (model, chunk_key, passage_hash)
         for model, hashes in embedded.items()
         for chunk_key, passage_hash in chunks.items()
         if passage_hash in hashes
-    }
+    )
 
 
 def read_vectors(
-    session: Session, owed: Iterable[tuple[str, int]]
+    session: Session, owed: AbstractSet[Owed], known: Mapping[Owed, bytes]
 ) -> dict[str, tuple[VectorRecord, ...]]:
-    """Return the vectors of those chunks that still exist, by model and chunk key."""
-    keys_by_model: defaultdict[str, list[int]] = defaultdict(list)
-    for model, chunk_key in owed:
-        keys_by_model[model].append(chunk_key)
-    found = {
-        model: _vectors_of(session, model, chunk_keys)
-        for model, chunk_keys in sorted(keys_by_model.items())
+    """Return the vectors of those chunks that still exist, by model and chunk key.
+
+    Those that are *known* are not read.
+    """
+    found: defaultdict[str, dict[int, bytes]] = defaultdict(dict)
+    for model, chunk_key in owed & known.keys():
+        found[model][chunk_key] = known[model, chunk_key]
+    unknown: defaultdict[str, list[int]] = defaultdict(list)
+    for model, chunk_key in owed - known.keys():
+        unknown[model].append(chunk_key)
+    for model, chunk_keys in unknown.items():
+        found[model] |= _vectors_of(session, model, chunk_keys)
+    return {
+        model: tuple(VectorRecord(*each) for each in sorted(vectors.items()))
+        for model, vectors in sorted(found.items())
+        if vectors
     }
-    return {model: vectors for model, vectors in found.items() if vectors}
 
 
-def _vectors_of(session: Session, model: str, chunk_keys: list[int]) -> tuple[VectorRecord, ...]:
+def _vectors_of(session: Session, model: str, chunk_keys: list[int]) -> dict[int, bytes]:
     passages = session.mapping(_PASSAGES_OF, [chunk_keys])
     rows = sorted(row for (row,) in session.rows(_ROWS_OF, [model, list(set(passages.values()))]))
     if not rows:
-        return ()
+        return {}
     vectors = session.mapping(_VECTORS_AT, [rows[0], rows[-1], rows])
-    return tuple(
-        VectorRecord(chunk_key, vectors[passage_hash])
-        for chunk_key, passage_hash in sorted(passages.items())
-        if passage_hash in vectors
-    )
+    return {key: vectors[passage] for key, passage in passages.items() if passage in vectors}
 
 
 _HALVES = "SELECT count(*) FROM embeddings WHERE model_key = ? AND octet_length(vector) = ?"

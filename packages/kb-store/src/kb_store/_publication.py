@@ -10,13 +10,15 @@ is kept as sums beside their documents and models.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from kb_core.errors import KbError, NotIndexed
 from kb_core.media import MEDIA_ALWAYS_COUNTED
-from kb_core.records import DocumentRecord, Publication, VectorRecord
-from kb_store._documents import read_documents
+from kb_core.records import DocumentRecord, FileRecord, Publication, VectorRecord
+from kb_store._commit import Written
+from kb_store._documents import as_read, read_documents
 from kb_store._embeddings import load_models, read_vectors
 from kb_store._ledger import read_files
 from kb_store._meta import Meta, load_meta, read_outbox
@@ -108,12 +110,11 @@ _BATCH_CHARS = 64_000_000
 
 
 def publication(
-    session: Session, since: int, fresh: Mapping[str, DocumentRecord], counted: Counted
+    session: Session, since: int, written: Written, counted: Counted
 ) -> Publication | None:
     """Return everything after *since* as one publication, or ``None`` if that is nothing.
 
-    *fresh* are documents that the caller has in memory, by id; what equals them is shared.
-    *counted* gives the ``counts``.
+    What the last commit has *written* is not read. *counted* gives the ``counts``.
     """
     with session.transaction():
         meta = load_meta(session)
@@ -121,10 +122,10 @@ def publication(
             return None
         _refuse_unreplayable(meta, since)
         outbox = read_outbox(session, since)
-        documents = read_documents(session, sorted(outbox.documents), fresh)
-        files = read_files(session, outbox.files) if outbox.files else []
-        vectors = read_vectors(session, outbox.vectors)
-        models = load_models(session)
+        documents = _documents(session, outbox.documents, written)
+        files = _files(session, outbox.files, written)
+        vectors = read_vectors(session, outbox.vectors, written.vectors)
+        models = load_models(session) if vectors else {}
         return _publication(
             meta,
             _surroundings(session, counted),
@@ -137,6 +138,21 @@ def publication(
             vectors=vectors,
             models={model: models[model] for model in vectors},
         )
+
+
+def _documents(session: Session, keys: AbstractSet[int], written: Written) -> list[DocumentRecord]:
+    known = [as_read(key, *written.documents[key]) for key in keys & written.documents.keys()]
+    read = read_documents(session, list(keys - written.documents.keys()))
+    return sorted(known + read, key=attrgetter("doc_key"))
+
+
+def _files(
+    session: Session, keys: AbstractSet[tuple[str, str]], written: Written
+) -> list[FileRecord]:
+    unknown = keys - written.files.keys()
+    known = [written.files[key] for key in keys & written.files.keys()]
+    read = read_files(session, unknown) if unknown else []
+    return sorted(known + read, key=attrgetter("source_id", "path"))
 
 
 def _refuse_unreplayable(meta: Meta, since: int) -> None:

@@ -24,7 +24,7 @@ from kb_core.ports import Clock
 from kb_core.records import Changes, DocumentRecord, FileRecord, PendingPassage, Publication
 from kb_store import _documents, _embeddings, _files, _meta, _publication, _tables
 from kb_store._check import deep_check
-from kb_store._commit import commit, forget
+from kb_store._commit import Written, commit, forget
 from kb_store._errors import translate_errors
 from kb_store._files import beside, remove_leftovers, set_log_aside, take_place, wal_of
 from kb_store._ledger import expired_files, known_bytes, ledger
@@ -47,8 +47,8 @@ class Store:
     def __init__(self, session: Session, clock: Clock) -> None:
         self._session = session
         self._clock = clock
-        self._fresh: dict[str, DocumentRecord] = {}
-        """What the last commit brought, until the index is told of it."""
+        self._written = Written()
+        """What the last commit wrote, until the index is told of it."""
         self._committed_bytes = 0
         """What the last commit added to the log."""
         self._counted: dict[str, Any] | None = None
@@ -160,10 +160,10 @@ class Store:
     def commit(self, changes: Changes) -> int:
         """Commit *changes*, all or nothing; return the sequence the store is at then."""
         with self._session.use("commit"):
-            self._counted = None
+            earlier, self._written, self._counted = self._written, Written(), None
             before = _files.wal_bytes(self._session)
-            sequence = commit(self._session, changes, self._clock())
-            self._fresh = {document.doc_id: document for document in changes.documents}
+            sequence, written = commit(self._session, changes, self._clock())
+            self._written = earlier if written is None else written
             self._committed_bytes = _files.wal_bytes(self._session) - before
         return sequence
 
@@ -171,7 +171,7 @@ class Store:
         """Forget deleted files and aliases older than *days*; return how many."""
         before = to_us(now - timedelta(days=days)) or 0
         with self._session.use("forget what expired"), self._session.transaction():
-            self._counted = None
+            self._counted, self._written = None, Written()
             files = expired_files(self._session, before)
             aliases = expired_aliases(self._session, before)
             forget(self._session, files, aliases)
@@ -195,8 +195,8 @@ class Store:
         store, or so far behind that the outbox has been pruned.
         """
         with self._session.use("prepare a publication"):
-            fresh, self._fresh = self._fresh, {}
-            return _publication.publication(self._session, since, fresh, self._counts)
+            written, self._written = self._written, Written()
+            return _publication.publication(self._session, since, written, self._counts)
 
     def prune_outbox(self, published: int) -> None:
         """Forget what an index at *published* shows already."""
