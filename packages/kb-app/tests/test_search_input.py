@@ -25,6 +25,7 @@ from kb_core.records import FileState
 from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing.documents import file_row
 from kb_search.reader import Reader
+from kb_search.records import Records
 
 MODES = list(SearchMode)
 World = tuple[Config, Parts]
@@ -341,6 +342,23 @@ def test_what_documents_have_is_read_off_their_counts(
 
     assert [filter_warnings(each, snapshot, found=False) for each in mistaken] == read
     assert all(read)
+
+
+def test_of_paths_that_begin_alike_one_document_is_read(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot, read = world[1].reader().snapshot(), Counter[str]()
+
+    def counted(records: Records, kind: str, address: Any) -> Any:  # noqa: ANN401
+        read[kind] += 1
+        return plainly(records, kind, address)
+
+    plainly = Records.read
+    monkeypatch.setattr(Records, "read", counted)
+    (said,) = filter_warnings(SearchFilters(path_glob=("lib/**",)), snapshot, found=False)
+
+    assert said.endswith("paths begin with ko/, notes/, odd.md, src/")
+    assert read["doc"] == snapshot.count_docs(None) - 1  # there are two notes
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from kb_core.filters import (
     Filter,
     FilterSpec,
     Glob,
+    Not,
     OneOf,
     Or,
     Range,
@@ -180,11 +181,20 @@ def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
     deeper = f"**/{pattern.lstrip('/')}"
     if _is_known(row, deeper, snapshot):
         return f"{said}; did you mean {quoted(deeper)}?"
-    docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
-    first = (doc["path"].partition("/") for doc in docs)
-    known = sorted({f"{name}{slash}" for name, slash, _ in first})
+    known = sorted(_beginnings(snapshot, _SHOWN + 1))
     more = ", …" if len(known) > _SHOWN else ""
     return f"{said}; paths begin with {', '.join(known[:_SHOWN])}{more}" if known else said
+
+
+def _beginnings(snapshot: IndexSnapshot, most: int) -> list[str]:
+    """Return the first parts of all paths, the first *most* of them."""
+    known: list[str] = []
+    seen: list[Filter] = []
+    while len(known) < most and (docs := snapshot.docs(Not(Or(tuple(seen))) if seen else None)[:1]):
+        name, slash, _ = docs[0]["path"].partition("/")
+        known.append(f"{name}{slash}")
+        seen.append(Glob(f"/{literal_glob(name)}{'/**' if slash else ''}"))
+    return known
 
 
 def nearest_of(word: str, known: Iterable[str]) -> str | None:
