@@ -36,6 +36,7 @@ WORDS = (
 )
 ODD = (
     "x" * 70,
+    "z" * 300,
     "y'" * 40,
     "\u017ftop",
     "ﬁsh",
@@ -149,7 +150,50 @@ def test_a_text_is_whole_if_every_word_is_in_one_chunk(text: str, at: list[int])
     if is_whole(cut(text, at)):
         for end in (each for each in at if each < len(text)):
             assert not (text[end - 1].isalnum() and text[end].isalnum())
-        assert "x" * 61 not in text
+        assert "x" * 256 not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "whole"),
+    [
+        ("e\u0301te\u0301 a\u0301b \u212aelvin", [], True),
+        ("e\u0301te\u0301 검색은", [], False),
+        ("e\u0301te\u0301 \u1100\u1161", [], False),
+        ("ete\u0301 to", [3], False),
+        ("ete\u0301 to", [4], True),
+    ],
+)
+def test_a_text_in_no_normal_form_is_whole_unless_a_mark_is_apart(
+    text: str, at: list[int], *, whole: bool
+) -> None:
+    """A file of 64 MB with a few such letters was looked through for each pattern."""
+    assert is_whole(cut(text, at)) is whole
+
+
+def test_texts_for_which_there_is_no_room_leave_those_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = Corpus()
+    with closing(Writer(tmp_path)) as writer:
+        texts = ["four"] * 5 + ["sixteen letters."]
+        made = (corpus.document(f"{n}.md", text) for n, text in enumerate(texts))
+        writer.publish(corpus.publication(*made))
+    read: list[int] = []
+    plainly = Snapshot._read_text
+
+    def counted(self: Snapshot, key: int) -> StoredText:
+        read.append(key)
+        return plainly(self, key)
+
+    monkeypatch.setattr(Snapshot, "_read_text", counted)
+    reader = Reader(tmp_path)
+    with closing(reader):
+        snapshot = reader.snapshot()
+        monkeypatch.setattr(snapshot, "_shelf", Shelf(room=20, filled=4))
+        for _ in range(3):
+            assert data_of(snapshot.texts(None, [])) == {text.encode() for text in texts}
+
+    assert len(read) == 6 + 1 + 1
 
 
 def test_a_word_that_is_cut_is_whole_where_chunks_overlap() -> None:
@@ -315,6 +359,7 @@ def test_who_asks_again_for_other_words_has_all_texts_and_looks_nothing_up(
 def test_a_long_word_is_seen_wherever_it_stands(around: str) -> None:
     for at in range(0, 130, 3):
         before = (around * at)[:at]
-        assert not is_whole(cut(f"{before} {'y' * 60} end", []))
-        assert is_whole(cut(f"{before} {'y' * 59} end", []))
-        assert not is_whole(cut(f"{before}.{'y' * 60}. {around * 9}", []))
+        assert not is_whole(cut(f"{before} {'y' * 256} end", []))
+        assert is_whole(cut(f"{before} {'y' * 255} end", []))
+        assert not is_whole(cut(f"{before}.{'й' * 60}. {around * 9}", []))
+        assert is_whole(cut(f"{before}.{'й' * 59}. {around * 9}", []))

@@ -22,7 +22,7 @@ import tantivy
 from tantivy import FieldType, Occur, Query
 
 from kb_search.narrowing import build_filter, one_of, only
-from kb_search.opening import Part, payload_of, translate_errors
+from kb_search.opening import Part, payload_of, text_of, translate_errors
 
 if TYPE_CHECKING:
     from kb_core.control import Control
@@ -66,6 +66,11 @@ class Records:
         """Return the payload of a record of a kind."""
         with translate_errors("read a record"):
             return payload_of(self._searcher.doc(address), kind)
+
+    def text(self, address: tantivy.DocAddress) -> tuple[str, bytes]:
+        """Return the form of a text and the text itself, in UTF-8."""
+        with translate_errors("read a text"):
+            return text_of(self._searcher.doc(address))
 
     def addresses(
         self, kind: str, narrow: Query | None = None, limit: int | None = None

@@ -33,7 +33,8 @@ from kb_core.records import (
 )
 from kb_core.values import as_dict, field_names
 from kb_search.analysis import Streams, analyze, fold
-from kb_search.opening import CONTROL, SIGNPOST, TERMS
+from kb_search.opening import CONTROL, FORMS, SIGNPOST, TERMS
+from kb_search.patterns import form_of
 from kb_search.signposts import is_signpost
 from kb_search.statistics import SCORED_FIELDS, pivots
 from kb_search.texts import WHOLE, is_whole
@@ -304,13 +305,16 @@ def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     return made
 
 
+_SIGNS = {form: sign for sign, form in FORMS.items()}
+
+
 def text_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     """Return a document's text as a record of its own: lists need not read it."""
     made = _record("text", doc.doc_key, rev)
     made.add_text("doc_id", doc.doc_id)
     if is_whole(doc):
         made.add_text("state", WHOLE)
-    made.add_bytes("payload", _json({"text": doc.text}))
+    made.add_bytes("payload", _SIGNS[form_of(doc.text)] + doc.text.encode("utf-8", "surrogatepass"))
     return made
 
 

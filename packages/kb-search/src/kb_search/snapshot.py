@@ -293,8 +293,9 @@ class Snapshot:
     def doc_text(self, doc_id: str, /) -> str | None:
         """Return a document's text."""
         query = Query.term_query(self._records.schema, "doc_id", doc_id, "basic")
-        for text in self._records.newest("text", query, 1):
-            return str(text["text"])
+        with translate_errors("read a text"):
+            for address in self._records.addresses("text", query, 1):
+                return self._records.text(address)[1].decode("utf-8", "surrogatepass")
         return None
 
     def texts(self, where: Filter | None, needs: Sequence[Sequence[str]], /) -> Iterator[TextBatch]:
@@ -312,9 +313,13 @@ class Snapshot:
         yield from batches
         here = {key for batch in batches for key, _, _ in batch.spans}
         rest = sorted(one for one in wanted if one[0] not in here)
+        are_few = 0 < len(rest) <= _SOME_DOCS
+        size = sum(e - s for batch in batches for _, s, e in batch.spans) if are_few else 0
         for one in rest:
             text = self._read_text(one[0])
-            shelf.put(one, text, instead=len(rest) <= _SOME_DOCS)
+            size += len(text.data)
+            # More than there is room for would leave nothing of what is there for the next one.
+            shelf.put(one, text, instead=are_few and size <= shelf.room)
             yield batch_of([text])
 
     def count_docs(self, where: Filter | None, /) -> int:
@@ -501,12 +506,10 @@ class Snapshot:
         return frozenset((key, sequence) for key, (sequence, _) in self._texts.items())
 
     def _read_text(self, key: int) -> StoredText:
-        from kb_core.stored import StoredText  # a search by words needs neither
-        from kb_search.patterns import form_of
+        from kb_core.stored import StoredText  # a search by words does not need it
 
-        with translate_errors("read a text"):
-            text = str(self._records.read("text", self._texts[key][1])["text"])
-        return StoredText(key, text.encode("utf-8", "replace"), form_of(text))
+        form, data = self._records.text(self._texts[key][1])
+        return StoredText(key, data, form)
 
     def _doc_keys(self, where: Filter) -> set[int]:
         narrow = build_filter(self._records.schema, where)

@@ -41,9 +41,12 @@ _AT_ONCE = 400
 """Texts that are read in advance by one call."""
 _BATCH = 1 << 18
 """Bytes of a batch of texts, unless one alone has more."""
-_LONGEST = 60
-_LONG_WORD = lazy_pattern(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1}}}")
-"""Terms are cut at 255 bytes; what is joined by apostrophes is one word."""
+_LONGEST, _LONGEST_PLAIN = 60, 255
+_LONG_WORD = lazy_pattern(rf"[^\W_](?:[^\W_]|['’]){{{_LONGEST - 1},}}")
+"""Terms are cut at 255 bytes, which are fewer characters where they are not of ASCII.
+
+What is joined by apostrophes is one word.
+"""
 _INSIDE = lazy_pattern(r"\w\w")
 _JOINED = lazy_pattern(r"[\w'’]*")
 _JOINED_BEFORE = lazy_pattern(r"[\w'’]*\Z")
@@ -62,25 +65,31 @@ def is_whole(doc: DocumentRecord) -> bool:
     """Say whether the index holds every word of *doc* as it stands in the text."""
     text = doc.text
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
-        return False
+        # Letters and their marks are words all the same, but for those that are told by pairs.
+        apart = any(unicodedata.combining(text[one.start]) for one in doc.chunks)
+        if apart or cjk_runs(text) or cjk_runs(unicodedata.normalize("NFKC", text)):
+            return False
     return not _has_long_word(text) and all(
         _holds_words(text, (a.start, a.end), (b.start, b.end)) for a, b in pairwise(doc.chunks)
     )
 
 
 def _has_long_word(text: str) -> bool:
+    """Say whether a word may be too long for a term."""
     # No word holds white space, and hardly any text holds so much without any.
     solids = text.split()
     if max(map(len, solids), default=0) < _LONGEST:
         return False
-    return any(_LONG_WORD.search(solid) for solid in solids if len(solid) >= _LONGEST)
+    long = (solid for solid in solids if len(solid) >= _LONGEST)
+    words = (word for solid in long for word in _LONG_WORD.findall(solid))
+    return any(len(word) > _LONGEST_PLAIN or not word.isascii() for word in words)
 
 
 def _holds_words(text: str, one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Say whether a word at the end of a chunk, or at the start of the next, is whole in one."""
     end, start = one[1], other[0]
     if 0 < end < len(text) and _INSIDE.match(text, end - 1):
-        before = _JOINED_BEFORE.search(text, max(0, end - _LONGEST), end)
+        before = _JOINED_BEFORE.search(text, max(0, end - _LONGEST_PLAIN), end)
         if before is None or before.start() < start:
             return False
     if 0 < start < len(text) and _INSIDE.match(text, start - 1):
@@ -139,7 +148,8 @@ class Shelf:
     """Texts by id, as far as there is room; may be shared by snapshots and threads."""
 
     def __init__(self, room: int = _ROOM, filled: int = _BATCH) -> None:
-        self._room = room
+        self.room = room
+        """Bytes of all texts, at most."""
         self._filled = filled
         self._lock = threading.Lock()
         self._loose: dict[TextId, StoredText] = {}
@@ -152,17 +162,16 @@ class Shelf:
     def put(self, key: TextId, text: StoredText, *, instead: bool = False) -> None:
         """Keep a text, if there is room; *instead* of those that were put first, if there is none.
 
-        Who looks through more than there is room for should not ask for that: nothing of what
-        is there would be left for the next one.
+        Not of more than there is room for: nothing of what is there would be left.
         """
         with self._lock:
-            instead = instead and len(text.data) <= self._room
-            while instead and self._packed and self._size + len(text.data) > self._room:
+            instead = instead and len(text.data) <= self.room
+            while instead and self._packed and self._size + len(text.data) > self.room:
                 oldest = min(self._packed, key=attrgetter("turn"))
                 self._packed.remove(oldest)
                 self._here -= {*oldest.ids}
                 self._size -= sum(end - start for _, start, end in oldest.batch.spans)
-            self._is_full = self._size + len(text.data) > self._room
+            self._is_full = self._size + len(text.data) > self.room
             if key not in self._here and not self._is_full:
                 self._loose[key] = text
                 self._here.add(key)
@@ -191,7 +200,7 @@ class Shelf:
         """
         self._asked += 1
         wanted = len(missing) * self._size / max(1, len(self._here))
-        if self._asked == 1 or self._is_full or wanted > self._room - self._size:
+        if self._asked == 1 or self._is_full or wanted > self.room - self._size:
             return ()
         return nsmallest(_AT_ONCE, missing)
 
