@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 
+from kb_app._search.defining import Found, MostLines
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
 from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core import ids
 from kb_core.citations import PageSpan, stored_span
 from kb_core.errors import InvalidInput
+from kb_core.ports import StoredText
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.search import GrepQuery, SearchFilters
 from kb_core.testing import closed_schema
@@ -166,6 +168,17 @@ def test_of_many_lines_every_file_shows_some_and_all_are_counted(
     assert found["truncated"] == (lines < sum(counts))
     if sum(counts) <= most:
         assert lines == sum(counts)
+
+
+def test_of_all_texts_that_match_those_with_most_lines_are_kept() -> None:
+    """Over 460 MB a common word left the server with 500 MB of texts that it would not show."""
+    lines = {key: key % 7 for key in range(50)}
+    made = (Found(StoredText(key, b"", "ascii"), "ascii", count=n) for key, n in lines.items())
+
+    found = MostLines(4, made)
+
+    assert (found.files, found.lines) == (50, sum(lines.values()))
+    assert [each.text.doc_key for each in found.kept] == [6, 13, 20, 27]
 
 
 def test_names_alone_come_with_counts() -> None:

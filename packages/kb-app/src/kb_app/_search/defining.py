@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,7 +18,15 @@ from kb_core.values import dataclass, field
 from kb_search.pattern_reading import is_word
 from kb_search.patterns import Form, Pattern
 
-__all__ = ["Found", "defined", "end_with_members", "function_begun", "given", "name_given"]
+__all__ = [
+    "Found",
+    "MostLines",
+    "defined",
+    "end_with_members",
+    "function_begun",
+    "given",
+    "name_given",
+]
 
 _LONGEST_HEAD = 400
 """Characters of a line in which it gives a name a value, or begins a function."""
@@ -55,6 +63,28 @@ class Found:
     form: Form
     starts: list[int] = field(default_factory=list)
     count: int = 0
+
+
+class MostLines:
+    """Those of many texts in which most lines match, and how many texts and lines match in all.
+
+    The others are let go of: all that hold a common word do not fit into memory.
+    """
+
+    def __init__(self, most: int, found: Iterable[Found]) -> None:
+        self.files = self.lines = 0
+        self.kept: list[Found] = []
+        for each in found:
+            self.files += 1
+            self.lines += each.count
+            self.kept.append(each)
+            if len(self.kept) > 2 * most:
+                self._drop(most)
+        self._drop(most)
+
+    def _drop(self, most: int) -> None:
+        self.kept.sort(key=lambda each: (-each.count, each.text.doc_key))
+        del self.kept[most:]
 
 
 def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:

@@ -20,7 +20,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
-from kb_app._search.defining import Found, defined, end_with_members, given
+from kb_app._search.defining import Found, MostLines, defined, end_with_members, given
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import places_of
@@ -110,7 +110,8 @@ def grep(
     where, warnings = _where(snapshot, query)
     where = all_of([where, within])
     looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
-    found = list(looking.through(snapshot.texts(where, pattern.needs)))
+    most = _MOST_NAMES if query.files_only else min(_MOST_FILES, query.max_lines)
+    found = MostLines(max(most, _MOST_READ), looking.through(snapshot.texts(where, pattern.needs)))
     total = _count(snapshot, where)
     warnings = [*filter_warnings(query.filters, snapshot, found=total > 0), *warnings]
     if not looking.complete:
@@ -120,8 +121,7 @@ def grep(
         )
     if pattern.inner_edges and looking.saw_more_than_ascii:
         warnings.append("\\b between two parts of a pattern knows the letters of ASCII alone")
-    most = _MOST_NAMES if query.files_only else min(_MOST_FILES, query.max_lines)
-    shown = _ranked(snapshot, found, pattern, most)[:most]
+    shown = _ranked(snapshot, found.kept, pattern)[:most]
     counts = [0 if query.files_only else each.found.count for each in shown]
     shares = _shares(counts, query.max_lines)
     fresh.look_at(each.doc for each in shown)
@@ -130,8 +130,8 @@ def grep(
         for each, share in zip(shown, shares, strict=True)
     ]
     totals = {
-        "total_files": len(found),
-        "total_lines": sum(each.count for each in found),
+        "total_files": found.files,
+        "total_lines": found.lines,
         "searched": total if looking.complete else looking.seen,
         "corpus_revision": snapshot.control.corpus_revision,
     }
@@ -288,18 +288,13 @@ def _at(path: str) -> Filter | None:
 # ------------------------------------------------------------------------ order
 
 
-def _ranked(
-    snapshot: IndexSnapshot, found: list[Found], pattern: Pattern, most: int
-) -> list[_Match]:
+def _ranked(snapshot: IndexSnapshot, found: Sequence[Found], pattern: Pattern) -> list[_Match]:
     """Return files in their order: with a definition first, then by count, then by path.
 
-    Tests and settings come after all others. Of very many, those with few lines are not read
-    to see what they define.
+    Tests and settings come after all others.
     """
-    often = sorted(found, key=lambda each: (-each.count, each.text.doc_key))
-    often = often[: max(most, _MOST_READ)]
-    docs = snapshot.docs_of([each.text.doc_key for each in often])
-    matches = [_Match(each, doc, pattern) for each in often if (doc := docs.get(each.text.doc_key))]
+    docs = snapshot.docs_of([each.text.doc_key for each in found])
+    matches = [_Match(each, doc, pattern) for each in found if (doc := docs.get(each.text.doc_key))]
     return sorted(matches, key=lambda match: match.order)
 
 
