@@ -608,6 +608,9 @@ def test_what_a_file_does_not_have_is_said_with_where_it_is(place: str, hint: st
         ("Codes.told", ("lib/errors.js", 6, 6)),
         ("errors.js#Codes.told", ("lib/errors.js", 6, 6)),
         ("a.js#size", ("lib/a.js", 1, 1)),
+        ("dens.lodge", ("dens.py", 12, 12)),
+        ("lib.NO_WAY", ("lib/errors.js", 2, 4)),
+        ("lib::errors::NO_WAY", ("lib/errors.js", 2, 4)),
     ],
 )
 def test_keys_and_members_of_classes_are_fetched_by_name(

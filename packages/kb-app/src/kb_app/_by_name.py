@@ -80,6 +80,7 @@ class _Code:
         self.snapshot, self._source, self._fresh = snapshot, source, fresh
         self._entries: dict[str, list[Entry]] = {}
         self._held: dict[str, OneOf | None] = {}
+        self._defined: dict[str, list[_Definition]] = {}
 
     def holding(
         self, name: str, doc: StoredDoc | None = None, *, within: str = ""
@@ -109,6 +110,12 @@ class _Code:
         return self._held[name]
 
     def defining(self, name: str) -> list[_Definition]:
+        """Return what ``_defining`` does, which is looked for once."""
+        if name not in self._defined:
+            self._defined[name] = self._defining(name)
+        return self._defined[name]
+
+    def _defining(self, name: str) -> list[_Definition]:
         """Return where code defines *name*; what only tests, settings or declarations do, there.
 
         What is defined within another of these is part of that: a constructor has its class's
@@ -166,6 +173,19 @@ class _Code:
         is_class = around and around[-1].fields.get("kind") in _CLASSES
         return around[-1].symbol if is_class else ""
 
+    def of_module(self, name: str) -> list[_Definition]:
+        """Return where the file or folder that *name* begins with defines the rest of it.
+
+        ``http.Server`` is what ``net/http/server.go`` defines, and ``os.path.join`` is in
+        ``os/path.py``.
+        """
+        module, _, last = name.rpartition(".")
+        return [
+            one
+            for one in (self.defining(last) if module else ())
+            if one.symbol in {"", last} and module in _modules_of(one.doc["path"], module)
+        ]
+
     def inherited(self, name: str, doc: StoredDoc | None = None) -> list[_Definition]:
         """Return where a class that another one inherits from defines the member of *name*.
 
@@ -187,7 +207,7 @@ class _Code:
         """Return the nearest of *members* above each of *owners*, whose member has that *name*."""
         owner, _, last = name.rpartition(".")
         found: list[_Definition] = []
-        for one in owners:
+        for one in (one for one in owners if one.symbol):
             for base in self._bases(one, owner):
                 if base in seen or len(seen) == _MOST_CLASSES:
                     continue
@@ -238,7 +258,7 @@ def part_named(
     if not _NAME.fullmatch(text):
         return None
     wanted = text.replace("::", ".")
-    defined = code.defining(wanted) or code.inherited(wanted)
+    defined = code.defining(wanted) or code.of_module(wanted) or code.inherited(wanted)
     if len(defined) > 1:
         raise InvalidInput(
             f"{len(defined)} places define {text!r}",
@@ -252,6 +272,12 @@ def part_named(
             details={"field": "path", "value": text, "path": text},
         )
     return (defined[0].at, defined[0].doc["source_id"]) if defined else None
+
+
+def _modules_of(path: str, like: str) -> set[str]:
+    """Return what the module at *path* may be called, in as many parts as *like* has."""
+    parts, size = path.rpartition(".")[0].split("/"), like.count(".") + 1
+    return {".".join(ending[-size:]) for ending in (parts, parts[:-1]) if ending}
 
 
 def _is_there(code: _Code, path: str, source: str | None) -> bool:
