@@ -5,9 +5,9 @@ documents, their texts, the ledger's rows and the aliases of moved documents. Th
 two, because tantivy counts every document of an index in BM25, also those without the
 field (ruling R1).
 
-What an interface shows travels as one JSON payload per record; the other fields exist
-to be searched and filtered by. Every text field splits at white space or not at all:
-``kb_search.analysis`` has made the terms.
+What an interface shows travels as one payload per record, JSON but for texts; the other
+fields exist to be searched and filtered by. Every text field splits at white space or not
+at all: ``kb_search.analysis`` has made the terms.
 """
 
 from __future__ import annotations
