@@ -23,6 +23,7 @@ from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.search import GrepQuery, SearchFilters
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document
+from kb_search.patterns import compile_pattern
 
 CODE = "import os\n\n\n@cache\ndef walk(root):\n    return os.walk(root)\n\n\nwalk('.')\n"
 UNIT = {
@@ -173,12 +174,35 @@ def test_of_many_lines_every_file_shows_some_and_all_are_counted(
 def test_of_all_texts_that_match_those_with_most_lines_are_kept() -> None:
     """Over 460 MB a common word left the server with 500 MB of texts that it would not show."""
     lines = {key: key % 7 for key in range(50)}
-    made = (Found(StoredText(key, b"", "ascii"), "ascii", count=n) for key, n in lines.items())
+    pattern = compile_pattern("walk", word=True)
 
-    found = MostLines(4, made)
+    def of(data: bytes) -> MostLines:
+        made = (Found(StoredText(key, data, "ascii"), "ascii", [0], n) for key, n in lines.items())
+        return MostLines(4, made, pattern)
 
+    found = of(b" walk(now)\n")
     assert (found.files, found.lines) == (50, sum(lines.values()))
     assert [each.text.doc_key for each in found.kept] == [6, 13, 20, 27]
+    for other in (b"walk(now);", b"int a(walk *b)", b"// walk on"):
+        assert len(of(other).kept) == 4
+    for head in (
+        b"walk(int a)",
+        b"struct walk {",
+        b"class walk extends A {",
+        b"struct walk\n{",
+        b"walk = (",
+    ):
+        assert [each.text.doc_key for each in of(head).kept] == [6, 13, 20, 27, 34, 41, 48, 5]
+
+
+def test_what_is_defined_where_few_lines_have_it_is_shown_however_many_files_do() -> None:
+    uses = [document(f"src/{n}.c", "  walk(1);\n  walk(2);\n", media="code") for n in range(260)]
+    body = "walk(int a)\n{\n  return a;\n}\n"
+    unit = {**UNIT, "start": 0, "end": len(body) - 1}
+    found = asked(*uses, document("src/w.c", body, media="code", blocks=(unit,)), pattern="walk")
+
+    assert found["total_files"] == 261
+    assert shown(found)[0] == ("src/w.c", [1])
 
 
 def test_names_alone_come_with_counts() -> None:

@@ -51,6 +51,10 @@ _WITHIN = re.compile(
     rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
 )
 """A line that begins a function, which may be within another one."""
+_OPENING = frozenset(b"{ ( ) : , =".split())
+"""What a line ends with that begins something."""
+_BEGUN = re.compile(r"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)")
+"""What follows a name where it is defined, unlike where it is a type of something else."""
 _FEW = 100
 """Lines that are put together to see whether they have a name in them."""
 
@@ -68,23 +72,41 @@ class Found:
 class MostLines:
     """Those of many texts in which most lines match, and how many texts and lines match in all.
 
-    The others are let go of: all that hold a common word do not fit into memory.
+    With them as many of the others that may begin what the match names. The rest is let go of:
+    all that hold a common word do not fit into memory.
     """
 
-    def __init__(self, most: int, found: Iterable[Found]) -> None:
+    def __init__(self, most: int, found: Iterable[Found], pattern: Pattern) -> None:
         self.files = self.lines = 0
         self.kept: list[Found] = []
+        self._pattern = pattern
         for each in found:
             self.files += 1
             self.lines += each.count
             self.kept.append(each)
-            if len(self.kept) > 2 * most:
+            if len(self.kept) > 3 * most:
                 self._drop(most)
         self._drop(most)
 
     def _drop(self, most: int) -> None:
         self.kept.sort(key=lambda each: (-each.count, each.text.doc_key))
-        del self.kept[most:]
+        begin = (each for each in self.kept[most:] if _may_begin(each, self._pattern))
+        self.kept[most:] = islice(begin, most)
+
+
+def _may_begin(found: Found, pattern: Pattern) -> bool:
+    """Say whether a line at the margin looks as if it begins what the match names."""
+    data = found.text.data
+    for start in found.starts:
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        opens = data[end - 1 : end] in _OPENING or data[end + 1 : end + 2] == b"{"
+        if not opens or data[start : start + 1].isspace():
+            continue
+        line = data[start : min(end, start + _LONGEST_HEAD)].decode("utf-8", "replace")
+        if any(_BEGUN.match(line, right) for _, right in pattern.spans(line)):
+            return True
+    return False
 
 
 def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:

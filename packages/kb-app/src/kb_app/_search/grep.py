@@ -111,7 +111,8 @@ def grep(
     where = all_of([where, within])
     looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
     most = _MOST_NAMES if query.files_only else min(_MOST_FILES, query.max_lines)
-    found = MostLines(max(most, _MOST_READ), looking.through(snapshot.texts(where, pattern.needs)))
+    matching = looking.through(snapshot.texts(where, pattern.needs))
+    found = MostLines(max(most, _MOST_READ), matching, pattern)
     total = _count(snapshot, where)
     warnings = [*filter_warnings(query.filters, snapshot, found=total > 0), *warnings]
     if not looking.complete:
