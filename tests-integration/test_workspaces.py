@@ -1124,7 +1124,7 @@ def test_who_stays_says_that_more_comes_and_not_what_to_run(meaning: Workspace) 
     meaning.close()
 
     assert told[0].startswith("vector: 16 of ")
-    assert told[0].endswith("the first that words find (more while nobody asks)")
+    assert told[0].endswith("the others are found by words (more have one soon, while nobody asks)")
 
 
 def test_what_the_newest_question_found_is_embedded_before_the_rest(meaning: Workspace) -> None:

@@ -14,8 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from kb_core.values import lazy_pattern
-
 __all__ = ["asking_words"]
 
 
@@ -90,7 +88,6 @@ _LANGUAGES = (
 )
 _LEADING = 3
 """A question asks by one of so many first words, as *in which file is …* does."""
-_WORD = lazy_pattern(r"[^\W_]+")
 
 
 @lru_cache(maxsize=64)
@@ -100,7 +97,7 @@ def asking_words(text: str) -> frozenset[str]:
     None, where it is no question, or has no other words: one begins with a word that asks among its
     first three, or with a verb that helps, and has another word of these, or a question mark.
     """
-    words = _WORD.findall(text.lower())
+    words = "".join(sign if sign.isalnum() else " " for sign in text.lower()).split()
     found = max((_found(language, words) for language in _LANGUAGES), key=len)
     is_marked = text.rstrip().endswith("?")
     is_question = len(found) > 1 or (is_marked and bool(found))

@@ -337,9 +337,11 @@ def known_words(
     held: list[bool] = []
     known: list[KnownWord] = []
     for term in query_terms(text, langs):
-        weight = term.count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
+        # Words that ask count as others: where nothing holds them, it is in another language.
+        count = max(1.0, term.count)
+        weight = count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
         words = _words_of(term)
-        if words and not term.only_asks:
+        if words:
             held.append(any(_stands(statistics, form) for forms in words for form in forms))
         for forms in words:
             commonest = max(forms, key=lambda form: statistics.frequency("stem", form))
