@@ -336,19 +336,23 @@ def known_words(
     text = " ".join(clause.text for clause in query.clauses if clause.kind != "must_not")
     held: list[bool] = []
     known: list[KnownWord] = []
+    ranked: list[float] = []
     for term in query_terms(text, langs):
-        # Words that ask count as others: where nothing holds them, it is in another language.
-        count = max(1.0, term.count)
-        weight = count * (1.0 if term.kind == "cjk" else 1 + weights.unstemmed)
+        form_weight = 1.0 if term.kind == "cjk" else 1 + weights.unstemmed
         words = _words_of(term)
+        stands = any(_stands(statistics, form) for forms in words for form in forms)
         if words:
-            held.append(any(_stands(statistics, form) for forms in words for form in forms))
+            held.append(stands)
         for forms in words:
             commonest = max(forms, key=lambda form: statistics.frequency("stem", form))
-            known.append(KnownWord(forms, weight * _told(statistics, commonest)))
+            told = form_weight * _told(statistics, commonest)
+            # Of what is known, words that ask count as others, and of what ranks, as they rank;
+            # but that nothing holds them tells that the question is in another language.
+            known.append(KnownWord(forms, max(1.0, term.count) * told))
+            ranked.append((term.count if stands else max(1.0, term.count)) * told)
     return KnownWords(
         share=sum(held) / len(held) if held else 1.0,
-        full_match=math.fsum(heapq.nlargest(FULL_MATCH_WORDS, (word.weight for word in known))),
+        full_match=math.fsum(heapq.nlargest(FULL_MATCH_WORDS, ranked)),
         words=tuple(known),
     )
 
