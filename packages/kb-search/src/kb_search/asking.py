@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["asking_words"]
+__all__ = ["ASKS", "asking_words"]
 
 
 class _Language(NamedTuple):
@@ -39,8 +39,8 @@ def _language(
     return _Language(asking, verbs, small, measured_by, after)
 
 
-_LANGUAGES = (
-    _language(  # en
+_LANGUAGES = {
+    "en": _language(
         asks="what which who whom whose when where why how",
         helping="is are was were be been do does did has have had can could may might must shall "
         "should will would",
@@ -48,7 +48,7 @@ _LANGUAGES = (
         measured_by="how",
         measures="many much long often old far soon to",
     ),
-    _language(  # de
+    "de": _language(
         asks="was welche welcher welches welchem welchen wer wem wen wann wo warum wieso weshalb "
         "wie wozu woher wohin",
         helping="ist sind war waren wird werden wurde wurden hat haben hatte kann können darf muss "
@@ -58,34 +58,36 @@ _LANGUAGES = (
         measured_by="wie",
         measures="viel viele lange oft alt",
     ),
-    _language(  # es
+    "es": _language(
         asks="qué cuál cuáles quién quiénes cuándo dónde cómo cuánto cuánta cuántos cuántas",
         helping="es son era eran fue fueron está están ha han puede pueden debe hay",
         beside="el la los las lo un una unos unas se su sus este esta esto",
     ),
-    _language(  # fr
+    "fr": _language(
         asks="qui que quoi quel quelle quels quelles quand où comment pourquoi combien",
         helping="est sont était étaient a ont peut peuvent doit fait",
         beside="le la les l un une des on il elle ils elles se ce cette ces y",
     ),
-    _language(  # it
+    "it": _language(
         asks="chi che cosa quale quali quando dove come perché quanto quanta quanti quante",
         helping="è sono era erano fu ha hanno può possono deve",
         beside="il la i gli le lo l un uno una si questo questa",
     ),
-    _language(  # pt
+    "pt": _language(
         asks="que qual quais quem quando onde como quanto quanta quantos quantas",
         helping="é são era eram foi foram tem têm pode podem deve há",
         beside="o a os as um uma se este esta isso",
     ),
-    _language(  # nl
+    "nl": _language(
         asks="wat welke wie wanneer waar waarom hoe",
         helping="is zijn was waren wordt worden werd heeft hebben had kan kunnen mag moet",
         beside="de het een dit dat deze die men er",
         measured_by="hoe",
         measures="veel lang vaak oud",
     ),
-)
+}
+ASKS = {code: language.asks for code, language in _LANGUAGES.items()}
+"""The words that ask, such as *what*, by ISO 639-1."""
 _LEADING = 3
 """A question asks by one of so many first words, as *in which file is …* does."""
 
@@ -98,7 +100,7 @@ def asking_words(text: str) -> frozenset[str]:
     first three, or with a verb that helps, and has another word of these, or a question mark.
     """
     words = "".join(sign if sign.isalnum() else " " for sign in text.lower()).split()
-    found = max((_found(language, words) for language in _LANGUAGES), key=len)
+    found = max((_found(language, words) for language in _LANGUAGES.values()), key=len)
     is_marked = text.rstrip().endswith("?")
     is_question = len(found) > 1 or (is_marked and bool(found))
     return found if is_question and not found.issuperset(words) else frozenset()

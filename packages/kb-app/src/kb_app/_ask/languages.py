@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from kb_core.values import dataclass
+from kb_search.asking import ASKS
 
 __all__ = [
     "CJK", "HANGUL", "JAPANESE", "LANGUAGES", "TOLD", "WORD", "Language", "asked_in",
@@ -48,11 +49,13 @@ def _language(  # noqa: PLR0913 - a row of a table
     persons: str,
     opens: str,
     places: str,
-    asks: str,
+    asks: str = "",
     articles: str,
     empty: str,
 ) -> Language:
+    """Return a language; what *asks* is known of those that a search tells questions of."""
     sets = [frozenset(words.split()) for words in (refers, persons, places, asks, articles, empty)]
+    sets[3] |= ASKS.get(code, frozenset())
     beginning = re.compile(rf"[\s¿]*(?:{opens})(?:\s*,)?(?=[\s?,]|$)\s*", re.IGNORECASE)
     back, people, before, asking, short, _ = sets
     known = frozenset[str]().union(*sets)
@@ -67,7 +70,6 @@ LANGUAGES = (
         opens="(?:and |but )?(?:what|how) about|and|but|or",
         places="in on at for of with from to by after before during under over about between "
         "without into",
-        asks="what which who whom whose when where why how",
         articles="a an the",
         empty="is are was were be been do does did has have had can could may might must shall "
         "should will would many much long old often there that than then so and or but not i you "
@@ -81,8 +83,6 @@ LANGUAGES = (
         opens="(?:und )?(?:was ist|wie ist es|wie steht es) mit|und|aber|oder",
         places="in im am an auf für von vom mit aus zu zum zur bei nach vor während unter über "
         "zwischen ohne seit ab bis um durch gegen",
-        asks="was welche welcher welches welchem welchen wer wem wen wann wo warum wieso weshalb "
-        "wie wozu wohin woher",
         articles="der die das den dem des ein eine einer einem einen eines",
         empty="ist sind war waren wird werden wurde wurden hat haben hatte kann können darf muss "
         "soll sollte viel viele lange oft alt hoch und oder aber nicht auch man ich du wir noch "
@@ -94,7 +94,6 @@ LANGUAGES = (
         persons="él ella ellos ellas",
         opens="(?:y )?qué (?:hay de|pasa con|tal)|y|pero|o",
         places="en a de del al con por para sin sobre entre desde hasta durante tras según",
-        asks="qué cuál cuáles quién quiénes cuándo dónde cómo cuánto cuánta cuántos cuántas",
         articles="el la los las un una unos unas",
         empty="es son era eran fue fueron ser está están ha han había puede pueden debe hay que "
         "se y o no también más me te nos",
@@ -106,7 +105,6 @@ LANGUAGES = (
         opens="(?:et )?qu[’']en est-il de|et|mais|ou",
         places="à au aux de du des avec pour par sans sur sous entre dans en depuis pendant avant "
         "après vers chez",
-        asks="qui que quoi quel quelle quels quelles quand où comment pourquoi combien",
         articles="le la les l un une",
         empty="est sont était étaient a ont avait peut peuvent doit se et ou ne pas aussi on je tu "
         "nous vous est-ce qu'est-ce t",
@@ -118,7 +116,6 @@ LANGUAGES = (
         opens="(?:e )?che dire di|e|ma|o",
         places="in a di da con su per tra fra del della dei delle al alla nel nella dal dalla sul "
         "sulla",
-        asks="chi che cosa quale quali quando dove come perché quanto quanta quanti quante",
         articles="il la i gli le l un uno una",
         empty="è sono era erano fu ha hanno può deve si e o non anche",
     ),
@@ -128,7 +125,6 @@ LANGUAGES = (
         persons="ele ela eles elas dele dela",
         opens="(?:e )?(?:quanto a|que tal)|e|mas|ou",
         places="em de do da dos das no na nos nas com por para sem sobre entre desde até ao à",
-        asks="que qual quais quem quando onde como quanto quanta quantos quantas",
         articles="o a os as um uma",
         empty="é são era eram foi foram tem têm pode deve se e ou não também",
     ),
@@ -138,7 +134,6 @@ LANGUAGES = (
         persons="hij zij ze hem haar zijn",
         opens="(?:en )?hoe zit het met|en|maar|of",
         places="in op aan voor van met uit naar bij na onder over tussen zonder sinds door",
-        asks="wat welke wie wanneer waar waarom hoe",
         articles="de het een",
         empty="is was waren wordt worden werd heeft hebben had kan mag moet veel lang vaak en of "
         "niet ook er men ik je we",

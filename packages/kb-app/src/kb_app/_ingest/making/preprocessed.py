@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tree_sitter
 
-__all__ = ["first_branches", "is_broken", "is_statement", "unmacroed"]
+__all__ = ["blank", "first_branches", "is_broken", "is_statement", "unmacroed"]
 
 _BETWEEN_FUNCTIONS = frozenset(
     ("translation_unit", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
@@ -37,6 +37,11 @@ _UNREAD_MACROS = (
 """Macros that the grammar takes for a function or its name, and then the class for a function."""
 
 
+def blank(source: bytes) -> bytes:
+    """Return as many spaces as *source* has bytes; rows stay rows."""
+    return re.sub(rb"[^\n]", b" ", source)
+
+
 def unmacroed(source: bytes) -> bytes:
     """Return *source* without such macros."""
     for macros in _UNREAD_MACROS:
@@ -45,10 +50,9 @@ def unmacroed(source: bytes) -> bytes:
 
 
 def _blanked(match: re.Match[bytes]) -> bytes:
-    """Return what was found with spaces for the macros; rows stay rows."""
+    """Return what was found with spaces for the macros."""
     (start, end), first = match.span("said"), match.start()
-    spaces = re.sub(rb"[^\n]", b" ", match["said"])
-    return match[0][: start - first] + spaces + match[0][end - first :]
+    return match[0][: start - first] + blank(match["said"]) + match[0][end - first :]
 
 
 _OF_C = re.compile(
@@ -112,7 +116,7 @@ class _FirstBranches:
                 condition.rest = found.start()
 
     def _blank(self, start: int, end: int) -> None:
-        self._made[start:end] = re.sub(rb"[^\n]", b" ", self._source[start:end])
+        self._made[start:end] = blank(self._source[start:end])
 
 
 def is_broken(node: tree_sitter.Node) -> bool:

@@ -37,7 +37,13 @@ from kb_app._ingest.making.components import COMPONENTS, parts_of, scripts_of, w
 from kb_app._ingest.making.cutting import BLOCK, Group, Piece, Sizes, pack
 from kb_app._ingest.making.grammars import CODE_ALIASES, LANGUAGES, Language
 from kb_app._ingest.making.metadata import code_metadata
-from kb_app._ingest.making.preprocessed import first_branches, is_broken, is_statement, unmacroed
+from kb_app._ingest.making.preprocessed import (
+    blank,
+    first_branches,
+    is_broken,
+    is_statement,
+    unmacroed,
+)
 from kb_app._ingest.making.units import find_units
 from kb_app._ingest.making.versions import CODE as _PARSER, CODE_CHUNKS as _CHUNKER
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
@@ -234,7 +240,7 @@ def _tree(text: str, name: str, language: Language) -> tree_sitter.Tree | None:
             break
         opened = bytearray(source)
         for start, end in around:
-            opened[start:end] = re.sub(rb"[^\n]", b" ", source[start:end])
+            opened[start:end] = blank(source[start:end])
         source = bytes(opened)
         tree = _parse(source, language)
     return tree
