@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from kb_core.search import KnownWords, Scored
+from kb_core.search import KnownWord, KnownWords, Scored
 from kb_core.values import replace
 from kb_search.fusion import (
     FUSIONS,
@@ -239,6 +239,17 @@ def test_common_words_found_everywhere_are_no_match_either() -> None:
 
     assert fuse("auto", function_words, meaning)[0].chunk_key == 0
     assert fuse("auto", function_words, meaning, basis=doubt(30.0))[0].chunk_key == 200
+
+
+def test_what_a_question_asks_is_what_a_match_is_a_share_of_though_hardly_ranked_by_it() -> None:
+    words = scores(9.0, *(6.0 - rank / 30 for rank in range(99)))
+    meaning = [Scored(200 + rank, 0.9 - rank / 800) for rank in range(100)]
+    ranked_by = KnownWords(share=0.5, full_match=9.0, words=(KnownWord(("timeout",), 9.0),))
+    asks = replace(ranked_by, words=(*ranked_by.words, KnownWord(("what",), 21.0)))
+
+    assert (ranked_by.asked, asks.asked) == (9.0, 30.0)
+    firsts = [fuse("auto", words, meaning, basis=Basis(known=known)) for known in (ranked_by, asks)]
+    assert [first[0].chunk_key for first in firsts] == [0, 200]
 
 
 def test_where_there_are_several_languages_every_word_may_be_known_and_match_by_accident() -> None:

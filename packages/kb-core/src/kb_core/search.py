@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -316,6 +317,12 @@ class KnownWords:
     """Each, with its BM25 weight in a passage that holds it once; without spaces, pairs."""
     read_as: tuple[tuple[str, str], ...] = ()
     """Words that no passage holds, each with the one that it is ranked by in its place."""
+
+    @property
+    def asked(self) -> float:
+        """What the words tell, as ``full_match``, those too that only ask and hardly rank."""
+        told = sorted((word.weight for word in self.words), reverse=True)
+        return max(self.full_match, math.fsum(told[:FULL_MATCH_WORDS]))
 
 
 class PartReading(NamedTuple):

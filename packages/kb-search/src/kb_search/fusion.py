@@ -419,7 +419,7 @@ def _matched(top: float, known: KnownWords | None, *, of_languages: bool) -> flo
     is_doubtful = known is not None and (known.share < 1 or of_languages)
     if known is None or not is_doubtful or known.full_match <= 0:
         return 1.0
-    return min(1.0, top / known.full_match)
+    return min(1.0, top / known.asked)
 
 
 def _clarity(shares: Sequence[float], *, zeros: float = 0.0) -> float:
