@@ -13,6 +13,7 @@ in comments near the top only, so a program about generated code is not taken fo
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from kb_app._ingest.judging.decode import looks_binary
 from kb_app._media import Extra, medium_of
@@ -374,6 +375,11 @@ class Skip:
 
 
 _HEAD_LINES = 40
+_CODE_BEFORE = 5
+"""A comment that says so has no more lines of code before it, such as those that name a package;
+further down it may be a text that the program writes."""
+_BLOCK = re.compile(r"\s*(?:(/\*)|(<!--)|(\(\*)|(\{-))")
+_ENDS = ("*/", "-->", "*)", "-}")
 _COMMENT = r"^\s*(?://|#|/?\*|--|;|<!--|%|\(\*|'|\{-|@?rem\b)"
 _MARKERS = re.compile(
     _COMMENT + r"(?:.*(?:generated\b.*\bdo\s+not\s+(?:edit|modify)"
@@ -384,6 +390,7 @@ _MARKERS = re.compile(
     r"|[\s*!]*@generated\b|.*\bautomatically\s+@generated\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+_IS_COMMENT = re.compile(_COMMENT)
 _GENERATED_NAMES = re.compile(
     r"(?:\.min\.(?:js|css)|\.(?:js|css)\.map|[._-]bundle\.js|_pb2(?:_grpc)?\.pyi?|\.pb\.go"
     r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|go\.sum"
@@ -482,10 +489,24 @@ def check_text(
     return None
 
 
+def _first_comments(text: str) -> Iterator[str]:
+    """Yield the first lines, up to where code begins."""
+    end, code = "", 0
+    for line in text[:20_000].split("\n", _HEAD_LINES)[:_HEAD_LINES]:
+        if not end and (opens := _BLOCK.match(line)):
+            end = _ENDS[(opens.lastindex or 1) - 1]
+        code += not (end or not line.strip() or _IS_COMMENT.match(line))
+        if code > _CODE_BEFORE:
+            break
+        if end and end in line:
+            end = ""
+        yield line
+
+
 def _generated(text: str, path: str, code_lang: str | None) -> str:
     if _GENERATED_NAMES.search(path):
         return "by its name"
-    head = "\n".join(line[:200] for line in text[:20_000].split("\n", _HEAD_LINES)[:_HEAD_LINES])
+    head = "\n".join(line[:200] for line in _first_comments(text))
     if (marker := _MARKERS.search(head)) is not None:
         return f"line {head.count(chr(10), 0, marker.end()) + 1} says so"
     if code_lang not in _DATA_LANGS and len(text) >= _MINIFIED_MIN:

@@ -27,7 +27,7 @@ __all__ += [
 ]
 
 BOOK = "book-5"
-CODE = "code-6"
+CODE = "code-7"
 HTML = "html-8"
 IMAGE = "image-1"
 MAIL = "mail-7"
