@@ -451,6 +451,22 @@ def test_what_is_called_the_same_side_by_side_is_one(
             assert lines in str(caught.value.hint)
 
 
+def test_a_constructor_is_part_of_the_class_that_is_called_so() -> None:
+    code = "class Den {\n  Den() { dig(); }\n}\nclass Nest {\n  void Den() {}\n}\n"
+    blocks = (
+        _unit("class Den", "}\n}", "Den", 1, "class", code=code),
+        _unit("  Den()", "(); }", "Den.Den", 2, code=code),
+        _unit("  void Den", "{}", "Nest.Den", 2, code=code),
+    )
+    with kb_of(document("Den.java", code, media="code", blocks=blocks[:2])) as kb:
+        assert kb.fetch("Den.java#den")["line_end"] == 3
+    with (
+        kb_of(document("Den.java", code, media="code", blocks=blocks)) as kb,
+        pytest.raises(InvalidInput, match="has 2 parts called 'den'"),
+    ):
+        kb.fetch("Den.java#den")
+
+
 @pytest.mark.parametrize("name", ["Notice", "4.2 notice", "of goods", "(a) Of goods"])
 def test_a_heading_is_fetched_without_its_number_too(name: str) -> None:
     text = "# 4.2 Notice\n\n# (a) Of goods\n\n# Noticed\n"

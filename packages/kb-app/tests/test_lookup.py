@@ -15,7 +15,7 @@ from kb_app.testing.parts import memory_parts
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.media import SearchMode
 from kb_core.records import FileState
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_core.testing.documents import Corpus, file_row
 from kb_core.testing.fakes import HashEmbedder, MemoryIndex
 
@@ -222,3 +222,16 @@ def test_neighbours_are_compared_as_they_are_and_questions_without_what_any_ques
     assert near["multilingual-e5-small"] == near["hash"]
     assert len(near["hash"]) == 3
     assert asked["multilingual-e5-small"] != asked["hash"]
+
+
+def test_a_file_that_became_no_document_is_told_where_a_search_is_narrowed_to_it(
+    kb: KnowledgeBase,
+) -> None:
+    lines = kb.grep(GrepQuery(pattern="walrus", paths=("bad file.pdf",)))
+    narrow = SearchFilters(path_glob=("bad file.pdf",))
+    found = kb.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL, filters=narrow))
+
+    why = "failed: encrypted"
+    assert lines["warnings"] == [f"path 'bad file.pdf' holds nothing that is indexed: it is {why}"]
+    (said,) = found.warnings
+    assert said.endswith(f"matches no path that is indexed: bad file.pdf is {why}")

@@ -934,9 +934,17 @@ async def test_the_first_line_of_several_in_a_function_says_where_that_is() -> N
     assert alone.endswith("a.py:7: dig(1, otter) · in den 5-8")
     both = await told(kb, "grep", {"pattern": r"dig\([12]"})
     assert both.endswith("a.py\n7: dig(1, otter) · in den 5-8\n8: dig(2, otter)")
-    fetched = await told(kb, "fetch", {"places": ["a.py:7-8", "a.py:5-6", "a.py:11"]})
+    places = ["a.py:7-8", "a.py:5-6", "a.py:11", "a.py:3-7", "a.py:2-11", "a.py:1-8"]
+    fetched = await told(kb, "fetch", {"places": places})
     heads = [line for line in fetched.split("\n") if line.startswith("a.py")]
-    assert heads == ["a.py:7-8 of 11 · in den 5-8", "a.py:5-6 of 11", "a.py:11-11 of 11"]
+    in_den = " of 11 · in den 5-8"
+    assert heads[:4] == [
+        f"a.py:7-8{in_den}",
+        f"a.py:5-6{in_den}",
+        "a.py:11-11 of 11",
+        f"a.py:3-7{in_den}",
+    ]
+    assert heads[4:] == ["a.py:2-11 of 11", "a.py:1-8 of 11"]  # more than that, or all of it
 
 
 async def test_files_of_which_no_line_has_room_are_named_in_one_line() -> None:
@@ -962,6 +970,8 @@ async def test_lines_around_that_have_no_room_are_said_to_be_left_out() -> None:
 
     assert "1- x\n2: line 7 of\n3- y" in text
     assert text.endswith("… context in 1 file: give path or a filter, files_only, or max_tokens")
+    narrow = {"pattern": "line \\d*7 of", "context": 8, "max_tokens": 400, "path": ["a.py", "b.py"]}
+    assert (await told(kb, "grep", narrow)).endswith("1 file: give max_tokens or files_only")
 
 
 LISTED = '''def choose(otters):

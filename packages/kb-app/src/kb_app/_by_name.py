@@ -395,7 +395,8 @@ def _called(entries: Sequence[Entry], name: str) -> list[Entry]:
     if not called and wanted:
         begun = [one for one in entries if _slug(one.fields["name"]).startswith(f"{wanted}-")]
         called = begun if len(begun) == 1 and not begun[0].symbol else []
-    return joined(called)
+    around = {entry.symbol for entry in called if entry.symbol}
+    return joined(one for one in called if one.symbol.rpartition(".")[0] not in around)
 
 
 def _plain(symbol: str) -> str:

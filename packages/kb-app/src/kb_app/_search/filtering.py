@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kb_app._search.lookup import file_named, told_of
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
@@ -30,6 +31,7 @@ from kb_core.filters import (
 )
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
+from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.text import nfc, quoted
 from kb_core.values import lazy_pattern
@@ -181,6 +183,9 @@ def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
     deeper = f"**/{pattern.lstrip('/')}"
     if _is_known(row, deeper, snapshot):
         return f"{said}; did you mean {quoted(deeper)}?"
+    file = file_named(snapshot, pattern)
+    if file is not None and file["state"] != FileState.INDEXED:
+        return f"{said} that is indexed: {file['path']} is {told_of(file)}"
     known = sorted(_beginnings(snapshot, _SHOWN + 1))
     more = ", …" if len(known) > _SHOWN else ""
     return f"{said}; paths begin with {', '.join(known[:_SHOWN])}{more}" if known else said

@@ -34,6 +34,8 @@ _Json: TypeAlias = Mapping[str, Any]
 _BUDGET = 1_250
 """Tokens of an answer for which nothing else was asked: lines alone say little, each."""
 _OVER = "… {}: give path or a filter, files_only, or max_tokens"
+_OVER_NARROWED = "… {}: give max_tokens or files_only"
+"""Where a path or a filter was given."""
 _COUNTED = 15
 """Characters of how many files there are more, at most."""
 _LONGEST_LINES = (400, 240)
@@ -107,7 +109,7 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     over = [count(rest, "more file")] if rest else []
     over += [f"context in {count(narrowed, 'file')}"] if narrowed else []
     if over:
-        parts.append(_OVER.format(" and ".join(over)))
+        parts.append((_OVER if is_all else _OVER_NARROWED).format(" and ".join(over)))
     return "\n".join(parts)
 
 

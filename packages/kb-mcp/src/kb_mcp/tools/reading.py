@@ -296,10 +296,10 @@ def _with_trust(call: Call, found: Answer) -> Answer:
 
 
 def _with_units(call: Call, found: Answer, outlines: dict[str, Sequence[Answer]]) -> Answer:
-    """Return lines of code that begin in the middle of a function with its name and its lines.
+    """Return lines of code with the name and the lines of what most of them stand in.
 
-    Whoever took them from a list of lines does not know how much of it is above and below.
-    *outlines* has those of documents that were asked for before.
+    Of the innermost, where there is more of it above or below: whoever took them from a list of
+    lines does not know that. *outlines* has those of documents that were asked for before.
     """
     if "results" in found:
         results = [
@@ -309,14 +309,21 @@ def _with_units(call: Call, found: Answer, outlines: dict[str, Sequence[Answer]]
         return {**found, "results": results}
     if not found.get("is_code") or found.get("kind") != FetchKind.SPAN.value:
         return found
-    name, first = found["doc_id"], found["line_start"]
+    name, first, last = found["doc_id"], found["line_start"], found["line_end"]
     with suppress(KbError):  # it may be gone by now
         if name not in outlines:
             outlines[name] = call.kb.outline(name)["entries"]
-        around = [one for one in outlines[name] if one["line_start"] <= first <= one["line_end"]]
-        if around and around[-1]["line_start"] < first:
+        around = [one for one in outlines[name] if _is_about(one, first, last)]
+        if around:
             return {**found, "unit": around[-1]}
     return found
+
+
+def _is_about(entry: Answer, first: int, last: int) -> bool:
+    """Say whether most lines stand in what an outline has, and not all of it in them."""
+    begins, ends = int(entry["line_start"]), int(entry["line_end"])
+    within = min(last, ends) - max(first, begins) + 1
+    return 2 * within > last - first + 1 and (begins < first or last < ends)
 
 
 def _is_named(place: str | Mapping[str, Any], found: Answer | None) -> bool:
