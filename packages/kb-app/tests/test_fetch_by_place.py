@@ -488,10 +488,12 @@ def test_a_heading_is_fetched_by_what_it_alone_begins_with() -> None:
 def test_a_heading_is_fetched_without_what_it_has_in_brackets_and_by_its_last_part() -> None:
     """As settings and functions are called in manuals, with their types and owners."""
     text = "# rows (integer)\n\n# rows and columns (integer)\n\n# table.cells(at, [to]) => Cell\n"
+    text += "\n# plugins.otter-plugin\n"
     with kb_of(document("a.md", text, blocks=_headings(text))) as kb:
         assert kb.fetch("a.md#rows")["line_start"] == 1
         assert kb.fetch("a.md#cells")["line_start"] == 5
         assert kb.fetch("a.md#table.cells")["line_start"] == 5
+        assert kb.fetch("a.md#otter-plugin")["line_start"] == 7
 
 
 @pytest.mark.parametrize(

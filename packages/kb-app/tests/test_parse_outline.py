@@ -267,3 +267,66 @@ def test_named_items_of_a_list_are_units() -> None:
 
     assert places(source, "yaml") == ["None 1-1", "Install the server 2-4", "Start it 6-7"]
     assert units(source, "yaml")[-1][0] == "item"
+
+
+BUILD = """
+    <?xml version="1.0" encoding="ISO-8859-1"?>
+    <project xmlns="http://maven.apache.org/POM/4.0.0">
+      <artifactId>otter</artifactId>
+      <!-- Of all
+           modules. -->
+      <properties>
+        <den.size>4</den.size>
+      </properties>
+      <profiles>
+        <profile>
+          <id>river</id>
+          <build>
+            STEPS
+          </build>
+        </profile>
+        <profile><id>sea</id>
+          <skip>true</skip>
+        </profile>
+      </profiles>
+      <dependency>
+        <artifactId>weir</artifactId>
+      </dependency>
+      <dependency>
+        <scope>test</scope>
+      </dependency>
+    </project>
+"""
+STEPS = "".join(f"\n<step n='{n}'/>" for n in range(30))
+
+
+def test_an_element_of_several_lines_is_a_unit_if_its_name_or_its_tag_tells_it_apart() -> None:
+    found = places(dedent(BUILD).replace("STEPS", STEPS), "xml")
+
+    assert found == [
+        "None 1-3",
+        "properties 4-8",
+        "profiles 9-9",
+        "profiles.profile.river 10-11",
+        "profiles.profile.river.build 12-45",
+        "profiles.profile.sea 46-49",
+        "dependency.weir 50-52",
+        "None 53-56",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<a id='x'>\n<b>\n</b>\n</a>", ["a.x 1-4"]),  # a short one is one
+        (f"<a><b>{STEPS}</b></a>", ["None 1-31"]),  # what begins in one line is not told apart
+        (f"<a>\n<b>{STEPS}\n</b>\n<c>\n", ["None 1-1", "b 2-33", "None 34-34"]),  # it breaks off
+        (f"<a>\n<b name='{'x' * 99}'>{STEPS}\n</b>\n</a>", ["None 1-1", "b 2-34"]),
+        (
+            "<!DOCTYPE a [<!ENTITY x 'xxxx'>]>\n<a>\n<b id='c'>\n&x;</b>\n</a>",
+            ["None 1-5"],
+        ),
+    ],
+)
+def test_xml_is_read_as_far_as_it_is_right_and_safe(source: str, expected: list[str]) -> None:
+    assert places(source, "xml") == expected

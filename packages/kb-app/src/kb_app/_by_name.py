@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"\A(?:§ *)?\(?(?:\d+|[ivxlc]+|[a-z])(?:\.\w+)*[.)]* +", r
 """What a heading may be counted as."""
 _BRACKETS = re.compile(r"(?<=\w) *\(.*\Z")
 """What follows what a heading calls: a type, or arguments and what comes of them."""
-_OWNER = re.compile(r"\A[\w$.]*\.(?=[\w$]+(?:\Z| ?\())|(?<=\w) ?\(.*\Z")
+_OWNER = re.compile(r"\A[\w$.-]*\.(?=[\w$-]+(?:\Z| ?\())|(?<=\w) ?\(.*\Z")
 """What stands around the last part of a name that is a heading: *logger.child(bindings)*."""
 _NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
 _AT_NAME = re.compile(rf"([^#]+\.\w+)::?({_NAME.pattern})")

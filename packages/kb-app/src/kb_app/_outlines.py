@@ -139,8 +139,8 @@ def _beside(doc: StoredDoc, text: str, entries: Sequence[Entry]) -> Iterator[Ent
     A constant is named once. Functions, and what takes one line, are left out first where there
     is no room for all.
     """
-    if doc["media"] != Media.CODE.value:
-        return
+    if doc["media"] != Media.CODE.value or doc["code_lang"] == "xml":
+        return  # an attribute is no constant
     lines, known = text.split("\n"), set()
     around: list[Entry] = []
     units = [*reversed(entries)]

@@ -8,6 +8,7 @@ titles from the outermost heading to the nearest.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
@@ -16,7 +17,7 @@ from typing import NamedTuple, overload
 from kb_core.citations import Span
 from kb_core.documents import Block, Place
 
-__all__ = ["Draft", "Headings", "Lines", "Region", "flatten", "paragraphs"]
+__all__ = ["Draft", "Headings", "Lines", "Region", "flatten", "paragraphs", "settled"]
 
 
 _LONGEST_HEADING = 200
@@ -240,3 +241,35 @@ def paragraphs(lines: Lines, first: int, end: int, kind: str) -> Iterator[Region
             start = line
     if start is not None:
         yield Region(start, end, kind)
+
+
+_CLOSING_MAX = 200
+_CLOSERS = re.compile(
+    r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)|</[\w.:-]+>|---(?=\n)"  # ``})(jQuery);``
+    r"|(?://|end(?:if|for|foreach|while|switch)?\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*"
+)
+
+
+def settled(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
+    """Yield heads once, their later parts as gaps, and closing lines with what they close."""
+    seen: set[int] = set()
+    held: Region | None = None
+    for region in regions:
+        part = region
+        if region.number in seen:
+            part = region._replace(kind="gap", symbol_kind=None)
+        elif region.number >= 0:
+            seen.add(region.number)
+        if held is not None and part.kind == "gap" and _only_closes(lines, part):
+            held = held._replace(end=part.end)
+            continue
+        if held is not None:
+            yield held
+        held = part
+    if held is not None:
+        yield held
+
+
+def _only_closes(lines: Lines, region: Region) -> bool:
+    start, end = lines.start(region.first), lines.start(region.end)
+    return end - start < _CLOSING_MAX and _CLOSERS.fullmatch(lines.text, start, end) is not None

@@ -492,7 +492,7 @@ _BY_GRAMMAR = "kb_app._ingest.making.formats.code:CodeParser"
 _BY_HEADERS = "kb_app._ingest.making.formats.outline:OutlineParser"
 
 PARSERS: dict[str, str] = {
-    **dict.fromkeys(HEADERS, _BY_HEADERS),
+    **dict.fromkeys((*HEADERS, "xml"), _BY_HEADERS),
     **dict.fromkeys(LANGUAGES, _BY_GRAMMAR),
     **{alias: _BY_GRAMMAR for alias, name in CODE_ALIASES.items() if name in LANGUAGES},
 }

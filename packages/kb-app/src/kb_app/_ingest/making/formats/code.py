@@ -32,7 +32,7 @@ from itertools import groupby
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs
+from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs, settled
 from kb_app._ingest.making.components import COMPONENTS, parts_of, scripts_of, with_parts
 from kb_app._ingest.making.cutting import BLOCK, Group, Piece, Sizes, pack
 from kb_app._ingest.making.grammars import CODE_ALIASES, LANGUAGES, Language
@@ -63,11 +63,6 @@ _SECONDS = 3.0
 _SECONDS_PER_BYTE = 3e-6
 _PIECE = 1 << 12
 _PREPROCESSED = frozenset({"c", "cpp"})
-_CLOSING_MAX = 200
-_CLOSERS = re.compile(
-    r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)|</\w+>|---(?=\n)"  # ``})(jQuery);``
-    r"|(?://|end(?:if|for|foreach|while|switch)?\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*"
-)
 
 
 class CodeParser:
@@ -94,7 +89,7 @@ class CodeParser:
         else:
             units = find_units(tree.root_node, language)
             units = with_parts(parts, units) if parts else units
-            regions = _settled(lines, flatten(units, len(lines), "gap"))
+            regions = settled(lines, flatten(units, len(lines), "gap"))
             regions = _with_constants(lines, regions, tree.root_node)
         return ParsedDocument(
             text=content.text,
@@ -115,26 +110,6 @@ def _without_endless(lines: Lines) -> str | None:
     if sum(size for size in sizes if size > _LONGEST_LINE) * 2 > len(lines.text):
         return None
     return "\n".join("" if len(text) > _LONGEST_LINE else text for text in lines.texts)
-
-
-def _settled(lines: Lines, regions: Iterable[Region]) -> Iterator[Region]:
-    """Yield heads once, their later parts as gaps, and closing lines with what they close."""
-    seen: set[int] = set()
-    held: Region | None = None
-    for region in regions:
-        part = region
-        if region.number in seen:
-            part = region._replace(kind="gap", symbol_kind=None)
-        elif region.number >= 0:
-            seen.add(region.number)
-        if held is not None and part.kind == "gap" and _only_closes(lines, part):
-            held = held._replace(end=part.end)
-            continue
-        if held is not None:
-            yield held
-        held = part
-    if held is not None:
-        yield held
 
 
 _CONSTANTS = "constants"
@@ -205,11 +180,6 @@ def _imports(node: tree_sitter.Node, depth: int = 0) -> bool:
 
 def _lists_names(node: tree_sitter.Node) -> bool:
     return node.type == "expression_statement" and (node.text or b"").startswith(b"__all__")
-
-
-def _only_closes(lines: Lines, region: Region) -> bool:
-    start, end = lines.start(region.first), lines.start(region.end)
-    return end - start < _CLOSING_MAX and _CLOSERS.fullmatch(lines.text, start, end) is not None
 
 
 _ITEMS = re.compile(

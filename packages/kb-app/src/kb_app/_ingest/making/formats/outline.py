@@ -8,6 +8,7 @@ stands in a module of Elixir or a package of Perl begins with its name. YAML is 
 document markers first: a document that says what ``kind`` of resource it is and what its
 name is (Kubernetes) is one unit, ``Kind/namespace/name``. A long key is cut at those within it
 (``jobs.build``), and a list of what has names, as the tasks of a playbook, at these.
+Of XML, elements are units (``elements``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from kb_app._ingest.making.blocks import Lines, Region, paragraphs
+from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs, settled
+from kb_app._ingest.making.elements import elements
 from kb_app._ingest.making.grammars import CLOSERS, HEADERS, POD, QUOTES, Header
 from kb_app._ingest.making.metadata import code_metadata
 from kb_app._ingest.making.versions import OUTLINE as _PARSER
@@ -39,8 +41,7 @@ class OutlineParser:
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         lines = Lines(content.text)
-        find = _yaml if file.code_lang == "yaml" else _units
-        regions = find(lines, HEADERS[file.code_lang or ""], 0, len(lines))
+        regions = _regions(lines, file.code_lang or "")
         return ParsedDocument(
             text=content.text,
             media=file.media,
@@ -50,6 +51,13 @@ class OutlineParser:
             warnings=content.warnings,
             parser_version=_PARSER,
         )
+
+
+def _regions(lines: Lines, language: str) -> Iterator[Region]:
+    if language == "xml":
+        return settled(lines, flatten(elements(lines), len(lines), "gap"))
+    find = _yaml if language == "yaml" else _units
+    return find(lines, HEADERS[language], 0, len(lines))
 
 
 def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
