@@ -367,9 +367,9 @@ async def test_the_same_line_in_a_file_is_told_once_and_a_line_alone_beside_its_
 
 async def test_each_text_that_matches_has_a_line_before_one_that_is_everywhere_has_two() -> None:
     deep = "as deep as the river goes and then some more " * 2
-    often = "\n".join(f"dive(otter, {n}, '{deep}')" for n in range(9))
-    files = [document(f"src/{n}.py", f"{often}\n") for n in range(9)]
-    files.append(document("src/rare.py", f"{often}\nBURROW = 7\n"))
+    often = ["\n".join(f"dive(otter, {at}.{n}, '{deep}')" for n in range(9)) for at in range(10)]
+    files = [document(f"src/{n}.py", f"{often[n]}\n") for n in range(9)]
+    files.append(document("src/rare.py", f"{often[9]}\nBURROW = 7\n"))
 
     text = await told(knowledge_base(*files), "grep", {"pattern": "otter|BURROW"})
 
@@ -945,6 +945,32 @@ async def test_the_first_line_of_several_in_a_function_says_where_that_is() -> N
         f"a.py:3-7{in_den}",
     ]
     assert heads[4:] == ["a.py:2-11 of 11", "a.py:1-8 of 11"]  # more than that, or all of it
+
+
+async def test_a_long_line_that_several_files_have_is_told_once_with_where_else_it_stands() -> None:
+    said = "The number of dens that an otter may dig in the bank at once."
+    pages = [document(f"m{n}.md", f"{said}\n\nAn otter digs.\n") for n in range(5)]
+    own = f"# {said}\ndef dig_a_den_in_the_bank(otter, river, weir):\n    pass\n"
+    unit = {
+        "kind": "unit",
+        "start": own.index("def"),
+        "end": len(own),
+        "level": 1,
+        "symbol": "dig_a_den_in_the_bank",
+    }
+    code = [document(f"{name}.py", own, media="code", blocks=(unit,)) for name in ("a", "b")]
+
+    text = await told(knowledge_base(*pages, *code), "grep", {"pattern": "otter"})
+
+    assert text.split("\n")[0] == "14 lines in 7 files · case ignored"
+    assert text.count(f"{said} · also in 4 files") == 1
+    assert re.search(rf"^1: # {said} · also b.py:1$", text, re.MULTILINE)
+    assert text.count(said) == 2
+    assert text.count("An otter digs.") == 5  # short lines stand in each, and what defines
+    defined = await told(knowledge_base(*code), "grep", {"pattern": "dig_a_den_in_the_bank"})
+    assert defined.count("def dig_a_den") == 2
+    around = await told(knowledge_base(*pages), "grep", {"pattern": "otter", "context": 1})
+    assert around.count(said) == 5
 
 
 async def test_files_of_which_no_line_has_room_are_named_in_one_line() -> None:

@@ -10,7 +10,8 @@ Lines without others around them have no margin, and those that say the same are
 stand around them where a file has room for all of these. Lines of code that only import or list
 a name are places alone, in one line for all files, where another line tells more of it; and where
 every line is known, names that are imported and that none of them defines are said. What does
-not fit is counted: lines of a file in its head, files at the end.
+not fit is counted: lines of a file in its head, files at the end. A long line that several files
+have, as copies and what is made of them do, is told of the first one, with where else it stands.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ _LONGEST_UNIT, _LARGEST_UNIT = 40, 250
 which the name alone is told."""
 _NAMED = "imported or listed: "
 _ALSO_IN = "also in: "
+_COPIED, _COPIES_NAMED = 40, 1
+"""From so many characters on, a line that another file has, too, is a copy; so many are named."""
 _LONGEST_LIST = 300
 """Characters of places, or of names, at the end."""
 _ELSEWHERE = "not defined here: "
@@ -76,7 +79,7 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     said = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
     first = few(said, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + _COUNTED
-    files, naming = _without_naming(found["files"])
+    files, naming = _without_naming(_without_copies(found["files"]))
     named_alone = len(found["files"]) - len(files)
     said_at_end = [_in_a_line(_NAMED, naming)] if naming else []
     if is_all and (elsewhere := _from_elsewhere(found)):
@@ -145,9 +148,54 @@ def _of_length(files: Sequence[_Json], room: int) -> list[_Json]:
 
 def _cut_to(files: Sequence[_Json], most: int) -> list[_Json]:
     return [
-        {**file, "lines": [{**line, "shown": _text(line, most)} for line in file["lines"]]}
+        {
+            **file,
+            "lines": [
+                {**line, "shown": _text(line, most) + line.get("also", "")}
+                for line in file["lines"]
+            ],
+        }
         for file in files
     ]
+
+
+def _without_copies(files: Sequence[_Json]) -> list[_Json]:
+    """Return files without the long lines that one before has, which says where they stand, too.
+
+    Not those that define something: each of these is another thing.
+    """
+    lines = [(file, line) for file in files for line in file["lines"]]
+    if not all(line["is_match"] for _, line in lines):
+        return list(files)
+    places: dict[str, list[str]] = {}
+    for file, line in lines:
+        if (said := line["text"].strip()) and len(said) >= _COPIED and not _defines(line):
+            places.setdefault(said, []).append(f"{named(file['doc_path'])}:{line['line']}")
+    firsts = {said: at[0].rpartition(":")[0] for said, at in places.items()}
+    kept = list[_Json]()
+    for file in files:
+        own = list[_Json]()
+        for line in file["lines"]:
+            said = line["text"].strip()
+            first = firsts.get(said) if not _defines(line) else None
+            if first is None or first == named(file["doc_path"]):
+                others = [at for at in places.get(said, ()) if at.rpartition(":")[0] != first]
+                own.append({**line, "also": _also(others)} if first and others else line)
+        copied = len(file["lines"]) - len(own)
+        if own or not copied or file["omitted"]:
+            kept.append({**file, "lines": own, "matches": file["matches"] - copied})
+    return kept
+
+
+def _defines(line: _Json) -> bool:
+    return bool(line.get("is_definition")) or _begins(line)
+
+
+def _also(places: Sequence[str]) -> str:
+    files = dict.fromkeys(at.rpartition(":")[0] for at in places)
+    if len(places) <= _COPIES_NAMED:
+        return f" · also {', '.join(places)}"
+    return f" · also in {count(len(files), 'file')}"
 
 
 def _without_naming(files: Sequence[_Json]) -> tuple[list[_Json], list[str]]:
