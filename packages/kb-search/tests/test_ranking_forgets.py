@@ -274,6 +274,49 @@ def test_an_index_that_is_mostly_dead_is_known_for_it(tmp_path: Path) -> None:
         assert writer.is_mostly_dead
 
 
+def test_a_length_that_goes_up_and_down_within_a_run_is_made_up_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time a mean falls past a step, all other fields need as many terms as records came."""
+    monkeypatch.setattr("kb_search.statistics._DEAR", 1000)
+    corpus, texts = Corpus(), {f"{n}.md": "alpha bread" for n in range(200)}
+    with closing(Writer(tmp_path / "old")) as writer:
+        for number in range(3):
+            signs = {f"signs{number}{n}.md": "검색 벡터" * 30 for n in range(8)}
+            words = {f"words{number}{n}.md": "connection" for n in range(200)}
+            for step in (texts, signs, words) if number == 0 else (signs, words):
+                docs = (corpus.document(path, text) for path, text in step.items())
+                writer.publish(corpus.publication(*docs))
+                texts |= step
+        ongoing = Reader(tmp_path / "old").snapshot()
+    aged = Reader(tmp_path / "old").snapshot()
+
+    assert ongoing._segments.records < 1.1 * len(texts)
+    assert aged._segments.records < 1.2 * len(texts)
+    assert aged.drift() < 1e-6
+    wanted = _scores(_fresh(tmp_path / "new", texts))
+    assert _scores(aged) == [
+        pytest.approx(scores, rel=_RELATIVE, abs=_ABSOLUTE) for scores in wanted
+    ]
+
+
+def test_an_index_that_is_to_be_mostly_filling_is_known_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Making it again takes less than as many records as a mean has fallen by."""
+    monkeypatch.setattr("kb_search.writer._WORTH_EXPUNGING", 0)
+    corpus = Corpus()
+    notes = [corpus.document(f"{n}.md", f"alpha {n}") for n in range(40)]
+    signs = [corpus.document(f"signs{n}.md", "검색 벡터" * 30) for n in range(10)]
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(corpus.publication(*notes, *signs))
+        monkeypatch.setattr("kb_search.statistics._DEAR", 0)
+        writer.publish(corpus.publication(removed=[doc.path for doc in signs]))
+
+        assert Reader(tmp_path).snapshot()._segments.records < 60
+        assert writer.is_mostly_dead
+
+
 _lengths = st.fixed_dictionaries({field: st.integers(0, 5000) for field in SCORED_FIELDS})
 
 
@@ -288,6 +331,17 @@ def test_fillers_bring_every_mean_to_its_aim(
 
     assert drift(filled, aims) < 1e-9
     assert balance(filled, aims) == []
+
+
+def test_no_filler_is_so_long_that_it_takes_much_memory() -> None:
+    aims = dict.fromkeys(SCORED_FIELDS, 3) | {"stem": 96}
+    counted = Counted(500_000, dict.fromkeys(aims, 2.5 * 500_000) | {"stem": 94 * 500_000})
+
+    fillers = balance(counted, aims)
+
+    assert len(fillers) < 20
+    assert max(length for filler in fillers for length in filler.values()) == 65_536
+    assert drift(counted.plus(fillers), aims) < 1e-9
 
 
 @given(_lengths, st.integers(1, 200))

@@ -47,6 +47,7 @@ __all__ = [
     "TermStatistics",
     "add_up",
     "balance",
+    "dear",
     "drift",
     "measure",
     "pivots",
@@ -61,6 +62,11 @@ PASSAGES = "passages"
 
 _ALIKE = 2e-7
 """What the engine's single precision leaves unsure."""
+
+_MOST_TERMS = 1 << 16
+"""What one filler has of a field, a length that a merge tells exactly: it costs little memory."""
+_DEAR = 100_000
+"""Terms and records that take as long to add as a hundred passages or two."""
 
 _FREE = 24
 _REMEMBERED = 100_000
@@ -146,15 +152,32 @@ def _leaves(told: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
 def balance(counted: Counted, aims: Mapping[str, int]) -> list[dict[str, int]]:
     """Return the lengths of fillers that bring every mean to its aim; none where all are there.
 
-    Records without a term lower all means; what some fields then lack, one filler holds.
+    Records without a term lower all means; what some fields then lack, the first ones hold.
     """
     if drift(counted, aims) <= _ALIKE:
         return []
-    short = max(math.ceil(counted.terms[f] / aims[f] - counted.records - _ALIKE) for f in aims)
-    fillers = max(1, short)
-    records = counted.records + fillers
-    first = {f: max(0, round(aims[f] * records - counted.terms[f])) for f in aims}
-    return [first, *({} for _ in range(fillers - 1))]
+    over = max(counted.terms[f] / aims[f] - counted.records - _ALIKE for f in aims)
+    # Each filler has to hold its own share, too.
+    most = max(_MOST_TERMS, 2 * max(aims.values()))
+    under = max(_short(counted, f, aims[f]) / (most - aims[f] - 1) for f in aims)
+    fillers = max(1, math.ceil(over), math.ceil(under))
+    more = Counted(counted.records + fillers, counted.terms)
+    lacking = {f: max(0, round(_short(more, f, aims[f]))) for f in aims}
+    made: list[dict[str, int]] = []
+    while any(lacking.values()):
+        made.append({f: min(lack, most) for f, lack in lacking.items()})
+        lacking = {f: lack - made[-1][f] for f, lack in lacking.items()}
+    return made + [{}] * (fillers - len(made))
+
+
+def _short(counted: Counted, field: str, aim: int) -> float:
+    """Return how many terms of *field* there are too few for that mean; too many are negative."""
+    return aim * counted.records - counted.terms[field]
+
+
+def dear(fillers: Sequence[Mapping[str, int]]) -> bool:
+    """Say whether adding *fillers* takes longer than the rest of a small publication."""
+    return len(fillers) + sum(sum(lengths.values()) for lengths in fillers) > _DEAR
 
 
 def drift(counted: Counted, aims: Mapping[str, int]) -> float:

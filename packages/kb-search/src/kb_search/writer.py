@@ -69,6 +69,7 @@ from kb_search.statistics import (
     Counted,
     add_up,
     balance,
+    dear,
     measure,
     pivots,
 )
@@ -120,6 +121,8 @@ class Writer:
             self._common: common_words.Counts = told.counts if self._control is not None else {}
             """In how many passages common words stand at what is committed, where that is known."""
             self._counted_apart = 0
+            self._is_uneven = False
+            """Whether what would fill up the index is put off until the writer lets go."""
 
     def wipe(self) -> None:
         """Drop both indexes and the vectors, and begin with nothing."""
@@ -163,9 +166,11 @@ class Writer:
 
     @property
     def is_mostly_dead(self) -> bool:
-        """Whether more than half of what the chunk index holds is deleted, or filling."""
+        """Whether more than half of what the chunk index is to hold is deleted, or filling."""
         passages = self._control.statistics.get(PASSAGES, 0) if self._control else 0
         records = read_segments(self._lexical_dir / "chunks").records
+        if self._is_uneven and self._control:
+            records += len(self._lacking(self._control))
         return records > 2 * passages + _WORTH_EXPUNGING
 
     def rebuild(self, publications: Iterable[Publication]) -> Control:
@@ -363,7 +368,7 @@ class Writer:
         records.wait()
         self._commit_chunks(control, counted.plus(lengths))
         # A segment of nothing but deleted records is dropped by the commit, uncounted.
-        if fillers := self._lacking(control):
+        if fillers := self._unless_dear(self._lacking(control)):
             self._add_fillers(fillers)
             part.writer.commit()
         made = [doc.doc_key for doc in publication.documents]
@@ -379,9 +384,14 @@ class Writer:
     def _commit_chunks(self, control: Control, counted: Counted) -> None:
         """Commit what was added, with the control record and what fills the index up."""
         aims = pivots(control.statistics)
-        self._add_fillers(balance(counted.plus([aims]), aims))
+        self._add_fillers(self._unless_dear(balance(counted.plus([aims]), aims)))
         self._chunks.writer.add_document(control_document(control))
         self._chunks.writer.commit()
+
+    def _unless_dear(self, fillers: list[dict[str, int]]) -> list[dict[str, int]]:
+        """Return *fillers*, or none of them where they wait for the last of many publications."""
+        self._is_uneven = dear(fillers)
+        return [] if self._is_uneven else fillers
 
     def _lacking(self, control: Control) -> list[dict[str, int]]:
         """Return what would fill up the index as it is committed."""
