@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from kb_app._data_dir import DataDir
 from kb_app._write import WriteSession
+from kb_core.records import Changes
+from kb_core.testing.documents import document
 from kb_core.testing.fakes import MemoryIndex
 from kb_core.testing.store import MemoryStore
 
@@ -58,3 +64,49 @@ def test_a_store_is_folded_and_rewritten_where_that_gives_something_back(
         session.tidy()
 
     assert store.done == expected
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [([900, 99], 0), ([900, 100, 900], 1)])
+def test_memory_is_given_back_once_in_a_while_and_never_for_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: list[int], expected: int
+) -> None:
+    """The engines' threads end with each commit, and what they had stays with areas of theirs."""
+    given_back = Mock()
+    monkeypatch.setattr("kb_app._write.give_back", given_back)
+    monkeypatch.setattr("kb_app._write._WORTH_GIVING_BACK", 1000)
+    with WriteSession(
+        DataDir(tmp_path), lock=nullcontext(), store=MemoryStore, index=MemoryIndex
+    ) as session:
+        for number, size in enumerate(sizes):
+            text = "\n\n".join(f"passage {n}" for n in range(size))
+            session.commit(Changes(documents=(document(f"{number}.md", text),)))
+        assert given_back.call_count == expected
+
+        session.rebuild()
+        assert given_back.call_count == expected + 1
+
+
+def test_what_lies_free_between_what_is_used_is_given_back() -> None:
+    script = """
+import threading
+from pathlib import Path
+from kb_app._allocator import give_back
+def own():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+def hold():
+    blocks = [b"x" * (2000 + n % 9) for n in range(20_000)]
+    last = b"x" * (3000 + len(blocks))  # what lies free at the end is given back in any case
+    kept.append((blocks[0], last))
+kept = []
+thread = threading.Thread(target=hold)
+thread.start()
+thread.join()
+before = own()
+give_back()
+print(before - own())
+"""
+    if platform.libc_ver()[0] != "glibc":
+        pytest.skip("another C library gives back by itself, or not at all")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+    assert int(done.stdout) > 20_000_000

@@ -16,21 +16,24 @@ One session at a time per data directory; the writer lock says who.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Self
 
+from kb_app._allocator import give_back
 from kb_app._data_dir import DataDir
 from kb_core import logs
 from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ports import IndexWriter, Store
-from kb_core.records import Changes, Control, Publication
+from kb_core.records import Changes, Control, DocumentRecord, Publication
 
 __all__ = ["WriteSession"]
 
 _CHECKPOINT_BYTES = 128 * 1024 * 1024
 _LARGE_COMMIT_BYTES = 16 * 1024 * 1024
 """What one commit may add to the log; four thousand usual passages add a third of it."""
+_WORTH_GIVING_BACK = 4000
+"""Passages that leave several megabytes of freed memory in areas of threads that ended."""
 _WORTH_FOLDING_BYTES = 32 * 1024 * 1024
 """A store from this size on is looked at again once its log is folded in."""
 _WORTH_REWRITING_BYTES = 1_750_000
@@ -70,6 +73,8 @@ class WriteSession:
             self.shows_another = False
             """Whether readers still see the index of a store that is gone."""
             self._restore, self._hear = restore, hear
+            self._taken = 0
+            """Passages that were published since memory was given back."""
             said = (self._recover(), finish(self))
             self.healed = "; ".join(filter(None, said)) or None
             self._resources = resources.pop_all()
@@ -94,6 +99,7 @@ class WriteSession:
             and_then()
         self.publish()
         self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
+        self._give_back_if_many(changes.documents)
         return self.control
 
     def take_back(self, undoing: Changes) -> None:
@@ -131,8 +137,17 @@ class WriteSession:
         taken = 0
         for publication in self.store.rebuild_publications():
             yield publication
-            taken += sum(len(doc.chunks) for doc in publication.documents)
+            taken += self._give_back_if_many(publication.documents)
             self._hear(taken)
+
+    def _give_back_if_many(self, published: Sequence[DocumentRecord]) -> int:
+        """Give memory back once in a while; return how many passages these are."""
+        passages = sum(len(doc.chunks) for doc in published)
+        self._taken += passages
+        if self._taken >= _WORTH_GIVING_BACK:
+            give_back()
+            self._taken = 0
+        return passages
 
     def whole(self) -> None:
         """Note that every source has been seen: a store that was made anew is shown from now."""

@@ -22,12 +22,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from functools import cache
 from queue import SimpleQueue
 from threading import Lock, Thread, Timer
 from typing import Any, NamedTuple, TypeAlias
 
+from kb_app._allocator import return_large_blocks
 from kb_app._ingest.workers.worker import HEADER, Phase, Reply, Without, error_of
 from kb_core.errors import KbError
 
@@ -54,7 +53,6 @@ it has to wait for the interpreter, too."""
 _MOST_WITHOUT = 8
 """How often a task is begun anew without what took too much memory."""
 _LARGE_ANSWER = 8 << 20
-_M_MMAP_THRESHOLD, _LARGE_BLOCK = -3, 128 << 10
 _F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", None)
 
 
@@ -164,7 +162,7 @@ class Child:
     def _read(self, size: int, limit: Limit) -> bytearray:
         """Return so many bytes; what comes along with them is kept for the next time."""
         if size >= _LARGE_ANSWER:
-            _return_large_blocks()
+            return_large_blocks()
         data, self._ahead = self._ahead, bytearray()
         while len(data) < size:
             limit.wait_for(self._replies, select.POLLIN)
@@ -280,19 +278,6 @@ def _widen(descriptor: int) -> None:
             fcntl.fcntl(descriptor, _F_SETPIPE_SZ, _READ_SIZE)
         except OSError:
             return
-
-
-@cache
-def _return_large_blocks() -> None:
-    """Have the C library give every large block back when it is freed, where it is glibc.
-
-    Left alone it keeps larger blocks on its heap the more of them were freed, and what lies
-    between those that are used again stays: a fifth of the peak while a huge document is stored.
-    """
-    import ctypes  # two milliseconds: not where nothing is large
-
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 class Queues:
