@@ -362,3 +362,19 @@ def test_letters_and_ends_of_lines_are_found_as_bytes(
 
     assert (compile_pattern(pattern).plain is None) is (pattern in {"^", "$"})
     assert found(pattern, text) == expected(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "letters"),
+    [
+        ("take_lease", {}, "take_lease"),
+        ("take_lease", {"word": True}, "take_lease"),
+        ("a.b", {"word": True, "fixed": True}, "a.b"),
+        ("a.b", {"word": True}, None),
+        ("take_lease", {"word": True, "ignore_case": True}, None),
+    ],
+)
+def test_letters_that_every_match_is_are_known_also_of_words_alone(
+    pattern: str, options: dict[str, bool], letters: str | None
+) -> None:
+    assert compile_pattern(pattern, **options).letters == letters

@@ -192,7 +192,9 @@ def _named(
 
     *said* is what the lines say that match, or more.
     """
-    letters = pattern.plain.text if pattern.plain else said.decode("utf-8", "replace")
+    letters = pattern.letters
+    if letters is None:
+        letters = said.decode("utf-8", "replace")
     for block in doc["blocks"]:
         if symbol := block.get("symbol"):
             name = symbol.rpartition(".")[2]
@@ -207,7 +209,7 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
 
     Or begin a function within another one: what follows either is not told.
     """
-    data, letters = found.text.data, pattern.plain.text if pattern.plain else None
+    data, letters = found.text.data, pattern.letters
     can_name = letters is None or any(map(is_word, letters))
     for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
         end = data.find(b"\n", start)
