@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 
+from kb_app._outlines import Entry, entries_of, symbols_of
 from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core import ids
 from kb_core.citations import PageSpan, stored_span
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, KbError, SpanNotSupported
 from kb_core.records import ChunkRecord, DocumentRecord, FileState
 from kb_core.testing import closed_schema
-from kb_core.testing.documents import document, file_row
+from kb_core.testing.documents import document, file_row, publication
+from kb_core.testing.fakes import MemoryIndex
 from kb_core.text import LineIndex
 
 Place: TypeAlias = Any
@@ -791,3 +793,30 @@ def test_an_outline_of_pages_cites_them() -> None:
 
     assert "lines" not in found
     assert [entry["uri"] for entry in found["entries"]] == ["a.pdf#page=1", "a.pdf#page=2"]
+
+
+def test_a_symbol_alone_stands_where_the_outline_has_it() -> None:
+    """Among thousands, a few are looked for without working out where all the others are."""
+    code = "class A:\n  def a():\n    x\n  def b():\n    y\n\n\nclass B:\n  def a():\n    z"
+    at_a, at_b, b = code.index("  def a"), code.index("  def b"), code.index("class B")
+    places = [("A", 1, 0, at_a), ("A.a", 2, at_a, at_b), ("A.b", 2, at_b, b), ("B", 1, b, b + 9)]
+    places.append(("B.a", 2, b + 9, len(code)))
+    blocks = tuple(
+        {"kind": "unit", "level": level, "start": start, "end": end, "symbol": symbol}
+        for symbol, level, start, end in places
+    )
+    made = document("a.py", code, media="code", blocks=blocks)
+    index = MemoryIndex()
+    index.publish(publication(made))
+    snapshot = index.snapshot()
+    (doc,) = snapshot.docs(None)
+    every = [(one.symbol, *_ends(one)) for one in entries_of(snapshot, doc, code)]
+
+    for wanted in ("A", "A.a", "A.b", "B", "B.a"):
+        found = [(one.symbol, *_ends(one)) for one in symbols_of(doc, code, wanted.__eq__)]
+        assert found == [one for one in every if one[0] == wanted]
+    assert every[0] == ("A", 1, 5)
+
+
+def _ends(entry: Entry) -> tuple[int, int]:
+    return entry.fields["line_start"], entry.fields["line_end"]

@@ -738,6 +738,25 @@ async def test_a_name_that_much_code_has_is_looked_for_where_it_is_begun(
     assert set(looked) == {1}
 
 
+async def test_a_name_that_much_code_has_is_looked_for_first_where_a_passage_is_called_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In most languages no word stands before it that only definitions have."""
+    looked = _looked_through(monkeypatch, "kb_app._by_name")
+    monkeypatch.setattr("kb_app._by_name._MOST_PASSAGES", 3)
+    code = "int dig(int depth)\n{\n    return depth;\n}\n"
+    unit = {"kind": "unit", "start": 0, "end": len(code), "symbol": "dig"}
+    holt = document("holt.c", code, media="code", blocks=(unit,))
+    holt = replace(holt, chunks=tuple(replace(one, symbol="dig") for one in holt.chunks))
+    others = [document(f"{n}.c", f"int x{n} = dig({n});\n", media="code") for n in range(9)]
+    kb = knowledge_base(holt, *others)
+
+    text = await told(kb, "fetch", {"path": "dig"})
+
+    assert "holt.c:1-4" in text
+    assert looked == [1]
+
+
 async def test_a_name_with_its_owner_is_had_by_the_line_that_has_both() -> None:
     code = "dive(1)\n\nx = Otter.dive(2)\n"
     kb = knowledge_base(document("a.py", code, media="code"))

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, strategies as st
 
-from kb_core.filters import Tagged
+from kb_core.filters import Tagged, Words
+from kb_core.testing.documents import Corpus
+from kb_core.testing.fakes import MemoryIndex
+from kb_core.values import replace
 from kb_search.narrowing import build_filter, glob_regex
+from kb_search.reader import Reader
 from kb_search.schema import records_schema
+from kb_search.writer import Writer
+
+
+def test_passages_are_found_by_the_names_that_they_define(tmp_path: Path) -> None:
+    corpus, fake = Corpus(), MemoryIndex()
+    symbols = {"a.py": "Holt.dig, Holt.fill", "b.py": "Dig", "c.py": "dig.Holt", "d.py": None}
+    docs = []
+    for path, symbol in symbols.items():
+        made = corpus.document(path, "dig dig", media="code")
+        docs.append(replace(made, chunks=tuple(replace(c, symbol=symbol) for c in made.chunks)))
+    publication = corpus.publication(*docs)
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(publication)
+    fake.publish(publication)
+
+    for snapshot in (Reader(tmp_path).snapshot(), fake.snapshot()):
+        for name, paths in (("dig", 2), ("FILL", 1), ("holt", 1), ("otter", 0)):
+            assert snapshot.count(Words("name", name)) == paths, name
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kb_app._outlines import Entry, comes_from_elsewhere, end_of, entries_of, joined
-from kb_app._search.constants import beginning, spelling
+from kb_app._media import has_lines
+from kb_app._outlines import Entry, comes_from_elsewhere, end_of, entries_of, joined, symbols_of
+from kb_app._search.constants import beginning, naming, spelling
 from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
@@ -50,6 +51,8 @@ _NO_CLASS = frozenset({"extends", "implements", "public", "object", "metaclass"}
 _FUNCTION = re.compile(r"\b(?:def|func(?:tion)?|fn|sub)\b")
 _MOST_PASSAGES = 4_000
 """With a name, of which the documents are looked through, and not all code."""
+_MANY_DOCUMENTS = 1_000
+"""With a name: it is looked for first where passages define it."""
 _MOST_CLASSES = 20
 """Names in heads of classes that are followed."""
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
@@ -83,25 +86,29 @@ class _Code:
         self._defined: dict[str, list[_Definition]] = {}
 
     def holding(
-        self, name: str, doc: StoredDoc | None = None, *, within: str = ""
+        self, name: str, doc: StoredDoc | None = None, *, within: Filter | None = None
     ) -> Sequence[types.GrepResponseFiles]:
-        """Return the lines that hold a *name*, of all code or of one document.
-
-        Of all code, where the parts of the name stand that it is *within*, too; of a name that
-        very much code has, where a word that defines stands before it, if there is any.
-        """
+        """Return the lines that hold a *name*, of one document or of code that is *within*."""
         source = (self._source,) if self._source else ()
         filters = SearchFilters(
             media=(Media.CODE.value,), source=source, doc_id=doc["doc_id"] if doc else None
         )
         query = GrepQuery(pattern=name, fixed=True, word=True, case="exact", filters=filters)
-        where = None if doc else self._where(name, *filter(None, within.split(".")))
-        return grep(self.snapshot, query, self._fresh, within=where)["files"]
+        return grep(self.snapshot, query, self._fresh, within=within)["files"]
 
-    def _where(self, name: str, *others: str) -> Filter | None:
-        """Return what passes the documents that are worth looking through for a *name*."""
-        held = all_of(tuple(map(self._holding, (name, *others))))
-        return held or beginning(self.snapshot, name, _MOST_PASSAGES)
+    def _wheres(self, name: str, owner: str) -> Iterator[Filter | None]:
+        """Yield what passes the documents to look through for a *name* of *owner*, in turns.
+
+        Those where all parts of it stand; of a name that much code has, first those where
+        a passage is called so, and of one that very much has, then those where a word that
+        defines stands before it, if there is any.
+        """
+        held = [*filter(None, map(self._holding, filter(None, (name, *owner.split(".")))))]
+        if all(len(one.values) >= _MANY_DOCUMENTS for one in held):
+            named = naming(self.snapshot, name, _MOST_PASSAGES)
+            if named:
+                yield all_of([named, *held])
+        yield all_of(held) or beginning(self.snapshot, name, _MOST_PASSAGES)
 
     def _holding(self, name: str) -> OneOf | None:
         """Return what passes the documents that have *name*, unless very many have; once each."""
@@ -121,20 +128,27 @@ class _Code:
         What is defined within another of these is part of that: a constructor has its class's
         name. Values that classes give their members come after all else.
         """
-        found: dict[tuple[bool, bool, bool], list[_Definition]] = {}
         owner, _, last = name.rpartition(".")
-        for file in self.holding(last, within=owner):
-            if any(line.get("is_definition") or _may_give(line, name) for line in file["lines"]):
-                (doc,) = self.snapshot.find_docs(file["doc_id"], 1)
-                wanted = joined(one for one in self.entries(doc) if _ends_so(one.symbol, name))
-                here = [
-                    _Definition(one.symbol, _lines_of(doc, one.fields), doc)
-                    for one in wanted
-                    if "line_start" in one.fields
-                ] or self._given(doc, file, name)
-                for one in here:
-                    is_member = not wanted and bool(one.symbol)
-                    found.setdefault((is_late(doc), declares(doc), is_member), []).append(one)
+        looked = (self._defining_within(where, name, last) for where in self._wheres(last, owner))
+        return next(filter(None, looked), [])
+
+    def _defining_within(self, where: Filter | None, name: str, last: str) -> list[_Definition]:
+        found: dict[tuple[bool, bool, bool], list[_Definition]] = {}
+        files = {
+            file["doc_id"]: file
+            for file in self.holding(last, within=where)
+            if any(line.get("is_definition") or _may_give(line, name) for line in file["lines"])
+        }
+        docs = {doc["doc_id"]: doc for doc in self.snapshot.docs(OneOf("doc_id", tuple(files)))}
+        for doc_id, file in files.items():
+            doc = docs[doc_id]
+            wanted = joined(self._called(doc, name))
+            here = [
+                _Definition(one.symbol, _lines_of(doc, one.fields), doc) for one in wanted
+            ] or self._given(doc, file, name)
+            for one in here:
+                is_member = not wanted and bool(one.symbol)
+                found.setdefault((is_late(doc), declares(doc), is_member), []).append(one)
         all_ = found[min(found)] if found else []
         around = tuple({f"{one.symbol}." for one in all_ if one.symbol})
         return [one for one in all_ if not one.symbol.startswith(around)]
@@ -227,6 +241,15 @@ class _Code:
         before, _, behind = head.partition(name.rpartition(".")[2])
         if not _FUNCTION.search(before):
             yield from (word for word in _WORDS.findall(behind) if word not in _NO_CLASS)
+
+    def _called(self, doc: StoredDoc, name: str) -> Iterator[Entry]:
+        """Yield the symbols of a document that end with *name*."""
+        if not has_lines(doc):
+            return iter(())
+        text, last = self.snapshot.doc_text(doc["doc_id"]) or "", name.rpartition(".")[2]
+        return symbols_of(
+            doc, text, lambda symbol: symbol.endswith(last) and _ends_so(symbol, name)
+        )
 
     def entries(self, doc: StoredDoc) -> Sequence[Entry]:
         """Return the headings and symbols of a document."""

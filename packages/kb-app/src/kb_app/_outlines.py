@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kb_core.wire import types
 
 __all__ = ["Entry", "comes_from_elsewhere", "end_of", "entries_of", "joined", "outline_of"]
+__all__ += ["symbols_of"]
 
 _OUTLINE_SHARE = 20
 _LEAST_OUTLINE = 1_000
@@ -170,7 +171,7 @@ def _beside(doc: StoredDoc, text: str, entries: Sequence[Entry]) -> Iterator[Ent
 
 def entries_of(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[Entry]:
     """Yield headings and symbols in order; each reaches as far as what is inside it."""
-    heads = [block for block in doc["blocks"] if block["kind"] == "heading" or block.get("symbol")]
+    heads = _heads(doc)
     by_lines = has_lines(doc)
     if not heads and not by_lines:
         yield from _entries_by_passages(snapshot, doc)
@@ -196,6 +197,28 @@ def entries_of(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[E
         elif before := bisect_right(starts, start):
             fields["uri"] = places[before - 1][1]
         yield Entry(_level(head), end - start, fields, head.get("symbol") or "")
+
+
+def symbols_of(doc: StoredDoc, text: str, wanted: Callable[[str], bool]) -> Iterator[Entry]:
+    """Yield of a document that has lines the symbols that are *wanted*, which are few, in order."""
+    heads = _heads(doc)
+    for at, head in enumerate(heads):
+        if not (symbol := head.get("symbol")) or not wanted(symbol):
+            continue
+        start, level = head["start"], _level(head)
+        after = at + 1
+        while after < len(heads) and _level(heads[after]) > level:
+            after += 1
+        end = max(head["end"], heads[after - 1]["end"])
+        last = start + len(text[start:end].rstrip()) - 1
+        fields: types.OutlineEntries = {"level": level, "name": symbol}
+        fields["line_start"] = text.count("\n", 0, start) + 1
+        fields["line_end"] = fields["line_start"] + text.count("\n", start, max(start, last))
+        yield Entry(level, end - start, fields, symbol)
+
+
+def _heads(doc: StoredDoc) -> list[Mapping[str, Any]]:
+    return [one for one in doc["blocks"] if one["kind"] == "heading" or one.get("symbol")]
 
 
 def _entries_by_passages(snapshot: IndexSnapshot, doc: StoredDoc) -> Iterator[Entry]:

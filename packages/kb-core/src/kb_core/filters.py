@@ -272,7 +272,10 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """All analysed words of the text occur in the field: ``body``, ``title`` or ``path``."""
+    """All analysed words of the text occur in the field: ``body``, ``title`` or ``path``.
+
+    Or ``name``: the text is the last part of a symbol of the passage, in whichever case.
+    """
 
     field: str
     text: str

@@ -17,7 +17,7 @@ from tantivy import Occur, Query
 from kb_core.errors import InvalidInput
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
 from kb_core.text import quoted
-from kb_search.analysis import analyze
+from kb_search.analysis import analyze, fold
 
 __all__ = [
     "all_of",
@@ -124,6 +124,8 @@ def _words(schema: tantivy.Schema, field: str, text: str, *, phrase: bool) -> Qu
 
 def terms_of(field: str, text: str) -> list[tuple[str, str]]:
     """Return what has to stand where *field* is to hold the words of *text*: fields, and terms."""
+    if field == "name":
+        return [("name", term) for term in fold(text).split()]
     streams = analyze(text)
     if field == "body":
         wanted = [("exact", term) for term in streams.exact.split()]

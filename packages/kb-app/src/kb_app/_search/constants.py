@@ -7,16 +7,16 @@ is looked through.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
-from kb_core.filters import And, OneOf, Or, Words
+from kb_core.filters import And, Filter, OneOf, Or, Words
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot
 from kb_core.search import Clause, Constant, GrepQuery, LexicalQuery, SearchFilters
 
-__all__ = ["beginning", "constants", "spelling"]
+__all__ = ["beginning", "constants", "naming", "spelling"]
 
 _MOST_PASSAGES = 300
 """Where more of them have a constant, its value is only looked for in the same document."""
@@ -41,7 +41,17 @@ def spelling(snapshot: IndexSnapshot, name: str, most: int) -> OneOf | None:
 
     Side by side, as code spells it. ``None`` where more than *most* have, or nothing could tell.
     """
-    return _holding(snapshot, name, [name], most) if any(map(str.isalnum, name)) else None
+    is_word = any(map(str.isalnum, name))
+    return _holding(snapshot, name, _phrases([name]), most) if is_word else None
+
+
+def naming(snapshot: IndexSnapshot, name: str, most: int) -> OneOf | None:
+    """Return what passes the documents of code with a passage that defines *name*.
+
+    In whichever case. ``None`` where no passage does, or more than *most* do.
+    """
+    found = _holding(snapshot, name, Words("name", name), most)
+    return found if found and found.values else None
 
 
 def beginning(snapshot: IndexSnapshot, name: str, most: int) -> OneOf | None:
@@ -49,13 +59,16 @@ def beginning(snapshot: IndexSnapshot, name: str, most: int) -> OneOf | None:
 
     ``None`` where no passage has such a word before it, or more than *most* have.
     """
-    found = _holding(snapshot, name, [f"{word} {name}" for word in _DEFINING], most)
+    found = _holding(snapshot, name, _phrases(f"{word} {name}" for word in _DEFINING), most)
     return found if found and found.values else None
 
 
-def _holding(snapshot: IndexSnapshot, name: str, phrases: Sequence[str], most: int) -> OneOf | None:
-    either = Or(tuple(Words("body", phrase, phrase=True) for phrase in phrases))
-    where = And((OneOf("media", _CODE.media), either))
+def _phrases(phrases: Iterable[str]) -> Filter:
+    return Or(tuple(Words("body", phrase, phrase=True) for phrase in phrases))
+
+
+def _holding(snapshot: IndexSnapshot, name: str, held: Filter, most: int) -> OneOf | None:
+    where = And((OneOf("media", _CODE.media), held))
     found = snapshot.lexical(LexicalQuery((Clause(name, phrase=True),)), where, most + 1)
     if len(found) > most:
         return None

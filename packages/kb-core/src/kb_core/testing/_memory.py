@@ -104,7 +104,7 @@ class Facts:
     values: Values
     """Field → its values; a field that has none is in no range and equal to nothing."""
     text_of: Callable[[str], Sequence[str]]
-    """Words of ``body``, ``title`` or ``path``."""
+    """Words of ``body``, ``title``, ``path`` or ``name``."""
 
 
 def passes(facts: Facts, where: Filter | None) -> bool:  # noqa: C901, PLR0911 - a case per node
@@ -244,7 +244,7 @@ class Entry:
     @cached_property
     def facts(self) -> Facts:
         values = {**_values(self.doc), "chunk_id": (self.chunk.chunk_id,)}
-        return Facts(values, _text_of(self.doc, self.chunk.text))
+        return Facts(values, _text_of(self.doc, self.chunk.text, self.chunk.symbol or ""))
 
     @cached_property
     def stored(self) -> StoredChunk:
@@ -501,8 +501,9 @@ def _values(doc: DocumentRecord) -> dict[str, tuple[str | int, ...]]:
     }
 
 
-def _text_of(doc: DocumentRecord, body: str) -> Callable[[str], list[str]]:
-    texts = {"body": body, "title": doc.title, "path": doc.path}
+def _text_of(doc: DocumentRecord, body: str, symbol: str = "") -> Callable[[str], list[str]]:
+    names = (each.rpartition(".")[2] for each in symbol.split(", "))
+    texts = {"body": body, "title": doc.title, "path": doc.path, "name": " ".join(names)}
     return lambda field: words(texts[field])
 
 

@@ -166,6 +166,8 @@ def _range(field: str, low: int | None, high: int | None) -> Expression:
 
 
 def _words(field: str, text: str, *, phrase: bool) -> Expression:
+    if field == "name":
+        return False  # no field tells it
     streams = analyze(text)
     exact, cjk = streams.exact.split(), streams.cjk.split()
     if field != "body":
