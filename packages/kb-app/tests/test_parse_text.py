@@ -1,11 +1,13 @@
 """Plain texts: paragraphs, and headings of the formats that have certain ones."""
 
+from itertools import pairwise
 from textwrap import dedent
 
 import pytest
 from hypothesis import example, given, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.man_pages import man_page
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
 
@@ -212,6 +214,125 @@ def test_a_manual_tells_its_name(path: str, text: str, title: str, created: str 
     assert str(document.metadata.created or "")[:10] == (created or "")
     heading = next(block for block in document.blocks if block.kind == "heading")
     assert heading.heading_path[-1] in {"NAME", "C"}
+
+
+MAN = r"""
+'\" t
+.\" A remark.
+.TH OTTER 1 2024-05-01
+.ie \n(.g .ds Aq \(aq
+.el       .ds Aq '
+.de Vs
+.I not shown
+..
+.SH
+NAME
+otter \- dig a \fBdeep\fP den\&.
+.SH "THE OPTIONS"
+See
+.BR holt (5),
+or \
+this.
+.TP
+.BI \-d " DEPTH\fR, " \-\-depth= DEPTH
+How deep.
+.IP \(bu 2
+Not a \*(lqburrow\*(rq.
+.TP
+.B \-q
+.TQ
+.B \-\-quiet
+.if n Say nothing.
+.if t \{\
+Not on paper.
+.\}
+.PP
+After all \(:Otters.
+.TS
+tab(;) l l.
+Where;T{
+In Europe
+T}
+_
+.TE
+.PP
+\-\-wet, \fB\-w\fR
+.RS 4
+Swim.
+.RE
+"""
+MDOC = r"""
+.Dd May 5, 2024
+.Dt HOLT 5
+.Sh NAME
+.Nm holt
+.Nd where otters live
+.Sh FILES
+.Nm
+has
+.Op Fl v Ar depth ,
+as
+.Xr otter 1 ) .
+.Bl -tag -width Ds
+.It Cm Depth Ns = Ns Ar metres
+Of
+.Fn dig "int deep" "int wide" .
+.Bl -bullet
+.It
+Wet.
+.El
+.It Fl Fl dry
+.Dq Dry ,
+too.
+.El
+Done.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "entries"),
+    [
+        (MAN, ["OTTER 1 2024-05-01", "NAME", "otter - dig a deep den.", "THE OPTIONS", "See",
+               "holt(5),", "or this.", "-d DEPTH, --depth=DEPTH", "How deep.",
+               "- Not a “burrow”.", "-q", "--quiet", "Say nothing.", "After all Ötters.",
+               "Where |", "In Europe", "--wet, -w", "Swim."],
+         {"How deep.": "-d DEPTH, --depth=DEPTH", "Say nothing.": "-q, --quiet",
+          "After all Ötters.": None, "Swim.": "--wet, -w"}),
+        (MDOC, ["May 5, 2024", "HOLT 5", "NAME", "holt", "– where otters live", "FILES", "holt",
+                "has", "[-v depth],", "as", "otter(1)).", "Depth=metres", "Of",
+                "dig(int deep, int wide).", "- Wet.", "--dry", "“Dry”,", "too.", "Done."],
+         {"Wet.": "Depth=metres", "too.": "--dry", "Done.": None}),
+    ],
+    ids=["man", "mdoc"],
+)  # fmt: skip
+def test_a_man_page_is_read_as_it_is_shown(
+    text: str, shown: list[str], entries: dict[str, str | None]
+) -> None:
+    file = SourceFile(source_id="s", path="otter.1", media="text")
+    document = parser_for("text")(FileContent(text.lstrip("\n").encode()), file)
+
+    said = document.text.split("\n")
+    assert len(said) == len(text.lstrip("\n").split("\n"))  # a line of it is a line of the file
+    assert [line for line in said if line] == shown
+    for line, entry in entries.items():
+        block = next(b for b in document.blocks if line in document.text[b.start : b.end])
+        assert (block.heading_path[-1] if len(block.heading_path) > 1 else None) == entry
+
+
+def test_a_page_that_is_another_one_says_which() -> None:
+    assert outline('.\\" A remark.\n.so man3/otter.3\n', "holt.3") == [
+        ("paragraph", (), "See man3/otter.3")
+    ]
+
+
+@given(st.lists(st.sampled_from([*MAN.split("\n"), *MDOC.split("\n")]), max_size=40))
+def test_whatever_a_man_page_has_no_line_is_lost(lines: list[str]) -> None:
+    text = "\n".join([".TH OTTER 1", *lines])
+    page = man_page(text)
+
+    assert page.text.count("\n") == text.count("\n")
+    regions = [region for region, _ in page.headings]
+    assert all(one.end <= other.first for one, other in pairwise(regions))
 
 
 TEX = r"""

@@ -1,6 +1,7 @@
 """The texts of documents: as they were indexed, and as their files are now.
 
-A file is read only for a document whose text is the file, decoded: prose and code. It is
+A file is read only for a document whose text is the file, decoded: prose and code, and man
+pages, whose lines stand where those of the file do. It is
 found the way the walk found it, and it must be a file of its source still: a link that
 leads out of the root is followed where ``follow_links`` says so, nothing is read that is
 larger than what ingest takes, and nothing is shown of what ingest would leave alone now.
@@ -20,6 +21,7 @@ from typing import Literal
 from kb_app._ingest.added.assets import given_medium
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import check_bytes
+from kb_app._ingest.making.man_pages import as_read
 from kb_app._ingest.seeing.files import LeadsOut, NotAFile, location, open_inside, open_regular
 from kb_app._media import medium_of
 from kb_app._search.hits import file_of
@@ -68,7 +70,7 @@ def read_text(path: str, *, within: str | None, most_bytes: int, instead: str) -
         return Now(instead, is_file=False, detail=f"the file cannot be read: {reason}")
     if check_bytes(data) is not None:
         return Now(None, detail="the file is not text any more")
-    return Now(FileContent(data).text)
+    return Now(as_read(FileContent(data).text))
 
 
 def is_reachable(root: str) -> bool:

@@ -21,14 +21,8 @@ from collections.abc import Callable, Iterable, Iterator
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
 from kb_app._ingest.making.docbook import docbook_headings, docbook_says
 from kb_app._ingest.making.latex import latex_headings, latex_says
-from kb_app._ingest.making.manuals import (
-    is_man_page,
-    man_headings,
-    man_says,
-    pod_headings,
-    texinfo_headings,
-    texinfo_says,
-)
+from kb_app._ingest.making.man_pages import is_man_page, man_page, man_says
+from kb_app._ingest.making.manuals import pod_headings, texinfo_headings, texinfo_says
 from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
 from kb_app._ingest.making.restructured import find_headings, is_restructured
 from kb_app._ingest.making.sections import section_chunks
@@ -86,10 +80,12 @@ class TextParser:
                 parser_version=_PARSER,
             )
         extension = file.path.rpartition(".")[2].lower()
-        blocks, heading = _blocks(lines, extension)
+        said = _said(lines, extension)
+        lines, headings = _read(lines, extension)
+        blocks, heading = _blocks(lines, headings)
         tags = tuple(_org_tags(lines)) if extension == "org" else ()
         hints = Hints(path=file.path, heading=heading, body=lines.text, tags=tags)
-        metadata, _ = text_metadata(_said(lines, extension), hints)
+        metadata, _ = text_metadata(said, hints)
         return ParsedDocument(
             text=lines.text,
             media=file.media,
@@ -111,11 +107,10 @@ class ParagraphChunker:
         return section_chunks(document, counter, limits)
 
 
-def _blocks(lines: Lines, extension: str) -> tuple[tuple[Block, ...], str]:
-    find = _FINDERS.get(extension) or _finder(lines.text)
+def _blocks(lines: Lines, found: Iterable[tuple[Region, str]]) -> tuple[tuple[Block, ...], str]:
     headings, at, opening, opened = Headings(), 0, "", False
     blocks: list[Block] = []
-    for region, name in find(lines) if find else ():
+    for region, name in found:
         blocks += _between(lines, at, region.first, headings.path)
         at = region.end
         if region.kind == "leave":
@@ -131,11 +126,14 @@ def _blocks(lines: Lines, extension: str) -> tuple[tuple[Block, ...], str]:
     return tuple(blocks), opening
 
 
-def _finder(text: str) -> Callable[[Lines], Iterator[tuple[Region, str]]] | None:
-    """Return what finds the headings of a text whose name does not tell."""
-    if is_man_page(text):
-        return man_headings
-    return find_headings if is_restructured(text) else None
+def _read(lines: Lines, extension: str) -> tuple[Lines, Iterable[tuple[Region, str]]]:
+    """Return the lines as they are read, and the headings in them."""
+    if is_man_page(lines.text):
+        page = man_page(lines.text)
+        return Lines(page.text), page.headings
+    by_text = find_headings if is_restructured(lines.text) else None
+    find = _FINDERS.get(extension, by_text)
+    return lines, find(lines) if find else ()
 
 
 def _between(lines: Lines, first: int, end: int, path: tuple[str, ...]) -> Iterator[Block]:
