@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -111,6 +112,26 @@ def test_a_citation_is_the_span_that_it_names(world: World) -> None:
         assert kb.cite("./port.md#L3") == found
         assert kb.cite("port.md#L3-L999")["effective_end"] == 7
         assert kb.cite("port.md#L99")["text"] == ""
+
+
+def test_a_man_page_is_cited_by_the_lines_of_its_source(world: World) -> None:
+    page = ".TH OTTER 1\n.SH OPTIONS\n.TP\n.BI \\-\\-depth= N\nHow \\fBdeep\\fP the otter digs.\n"
+    file = world.write("code/otter.1", page)
+    (world.home / "code" / "holt.1.gz").write_bytes(gzip.compress(page.encode()))
+    world.ingest()
+
+    with world.kb() as kb:
+        assert kb.cite("otter.1#L4-L5")["text"] == "--depth=N\nHow deep the otter digs.\n"
+        # A file that is packed alone is read as what is in it, by its own path.
+        packed = kb.fetch("holt.1.gz:5")
+        assert (packed["doc_path"], packed["effective_end"]) == ("holt.1.gz!/holt.1", 5)
+        assert kb.fetch("holt.1.gz")["text"] == kb.fetch("otter.1")["text"]
+        assert kb.fetch("holt.1.gz#options")["line_start"] == 2
+        assert kb.outline("holt.1.gz")["entries"] == kb.outline("otter.1")["entries"]
+    uri = "otter.1#L5"
+    assert world.story(uri) == ["unchanged"]
+    file.write_text(page.replace(".TP", ".PP\nFirst.\n.TP"), "utf-8")
+    assert world.story(uri) == ["moved → otter.1#L7"]
 
 
 def test_a_path_in_two_sources_has_to_be_told_apart(world: World) -> None:

@@ -742,6 +742,7 @@ def test_a_file_that_became_no_document_says_why() -> None:
             lambda: kb.fetch({"path": "keys/a.env", "lines": "1-3"}),
             lambda: kb.fetch("keys/a.env:12"),
             lambda: kb.outline("keys/a.env"),
+            lambda: kb.fetch("a.env:1-50"),
         )
         for ask in asks:
             with pytest.raises(DocNotFound, match="skipped: secret_suspected: a password"):

@@ -18,7 +18,7 @@ from kb_app._search.constants import beginning, naming, spelling
 from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import document_named, find
+from kb_app._search.lookup import document_named, find, unpacked
 from kb_app._search.roles import declares, is_late
 from kb_core.errors import DocNotFound, InvalidInput, KbError
 from kb_core.filters import Filter, OneOf, all_of
@@ -313,7 +313,8 @@ def _is_there(code: _Code, path: str, source: str | None) -> bool:
 def _part_of(code: _Code, path: str, name: str, source: str | None) -> tuple[str, str]:
     """Return the place, and the source, of what is called *name* at *path*."""
     try:
-        doc = document_named(code.snapshot, path, source=source, field="path")
+        named = document_named(code.snapshot, path, source=source, field="path")
+        doc = unpacked(code.snapshot, named)
     except (DocNotFound, InvalidInput) as error:
         return _at_no_path(code, path, name, error)
     called = [

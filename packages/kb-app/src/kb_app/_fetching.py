@@ -26,7 +26,7 @@ from kb_app._media import medium_of
 from kb_app._outlines import outline_of
 from kb_app._search.filtering import nearest_of
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import chunk_named, document_named
+from kb_app._search.lookup import chunk_named, document_named, unpacked
 from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import UnknownFragment
@@ -155,12 +155,17 @@ def fetch_place(
         return _chunk(snapshot, place, max_tokens, fresh)
     if place.lines is None:
         return _cited(snapshot, place, max_tokens, fresh)
-    doc = document_named(snapshot, place.name, source=place.source, field="path")
+    doc = _document(snapshot, place)
     first, last = place.lines
     if last is not None:
         return _reading.fetch_span(snapshot, doc["doc_id"], (first, last), max_tokens, fresh)
     found = _reading.fetch_span(snapshot, doc["doc_id"], (first, _END), max_tokens, fresh)
     return {**found, "line_end": max(first, found["effective_end"])}
+
+
+def _document(snapshot: IndexSnapshot, place: Place) -> StoredDoc:
+    named = document_named(snapshot, place.name, source=place.source, field="path")
+    return unpacked(snapshot, named)
 
 
 def _cited(
@@ -285,7 +290,7 @@ def _outlined(
     try:
         found = fetch_place(snapshot, place, None, fresh)
     except DocNotFound:
-        return document_named(snapshot, place.name, source=place.source, field="path"), None
+        return _document(snapshot, place), None
     doc = document_named(snapshot, found["doc_id"])
     if "line_start" not in found:
         return doc, None

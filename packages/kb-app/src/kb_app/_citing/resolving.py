@@ -17,7 +17,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import detect
 from kb_app._media import has_lines, medium_of
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import Named, chunks_at, find, no_document
+from kb_app._search.lookup import Named, chunks_at, find, no_document, unpacked
 from kb_app.editors import FilePlace
 from kb_core.citations import (
     Citation,
@@ -181,12 +181,14 @@ def _line_now(doc: StoredDoc, cited: tuple[int, int], files: Files) -> int:
 
 
 def named_by(snapshot: IndexSnapshot, uri: str, source: str | None, field: str = "uri") -> Named:
-    """Return what *uri* names; ``DocNotFound`` for nothing.
+    """Return what *uri* names, of a packed file what is in it; ``DocNotFound`` for nothing.
 
     Raises ``InvalidInput`` where several sources have its path, and for no place at all.
     """
     if named := find(snapshot, uri, source, field=field):
-        return named
+        doc = unpacked(snapshot, named.doc)
+        cited = named.citation
+        return replace(named, doc=doc, citation=cited and Citation(doc["path"], cited.span))
     path = parse_citation(uri).path if "#" in uri else uri
     inside = f" in source {source!r}" if source else ""
     raise no_document(

@@ -34,7 +34,8 @@ from kb_core.citations import (
 )
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, all_of, literal_glob
-from kb_core.ids import doc_ids_at, is_id_prefix
+from kb_core.ids import doc_ids_at, enclosed_path, is_id_prefix
+from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
 from kb_core.records import FileState
 from kb_core.text import LineIndex, nfc
@@ -59,6 +60,7 @@ __all__ = [
     "places_of",
     "spellings",
     "told_of",
+    "unpacked",
 ]
 
 _AT_LINE = re.compile(
@@ -122,6 +124,15 @@ def find(
         if docs := _ending_so(snapshot, path, source):
             return _named(snapshot, _only(docs, text, field), place, field)
     return None
+
+
+def unpacked(snapshot: IndexSnapshot, doc: StoredDoc) -> StoredDoc:
+    """Return the document that is read for one: of a packed file that which is in it."""
+    if doc["media"] != Media.ARCHIVE:
+        return doc
+    inside = Glob(f"/{enclosed_path(literal_glob(doc['path']), '*')}")
+    held = snapshot.docs(all_of([inside, _within(doc["source_id"])]))
+    return min(held, key=lambda each: len(each["path"]), default=doc)
 
 
 def document_named(
@@ -193,7 +204,7 @@ def no_document(
 
     Then the documents of a folder are told, or files that are called so in other folders.
     """
-    file = file_named(snapshot, text)
+    file = file_named(snapshot, text) or _file_ending_so(snapshot, text)
     if file is None or file["state"] == FileState.INDEXED:
         if inside := _inside(snapshot, text):
             hint = f"{inside}: 'kebab list docs' shows them by this path glob"
@@ -230,6 +241,16 @@ def file_named(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
     """Return what the ledger says of the file that *text* may mean, if it has seen one."""
     paths = paths_named(snapshot, text)
     return next(iter(snapshot.files(OneOf("path", tuple(paths)))), None) if paths else None
+
+
+def _file_ending_so(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
+    """Return the file that *text* is the end of the path of, if that became no document."""
+    ends = (path for path, _ in _readings(text) if is_utf8(path) and "." in path)
+    for where in filter(None, (_ending(path) for path in ends)):
+        for file in snapshot.files(where):
+            if file["state"] != FileState.INDEXED:
+                return file
+    return None
 
 
 def told_of(file: StoredFile) -> str:
@@ -400,10 +421,16 @@ def places_of(
 
 
 def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
+    where = _ending(path)
+    return list(snapshot.docs(all_of([where, _within(source)]))) if where else []
+
+
+def _ending(path: str) -> Glob | None:
+    """Return the filter of paths that end with one, if that can be the end of any."""
     name = nfc(path).removeprefix("./").lstrip("/")
     if not name.strip() or len(name) > _LONGEST_END or name.endswith("/"):
-        return []
-    return list(snapshot.docs(all_of([Glob(f"**/{literal_glob(name)}"), _within(source)])))
+        return None
+    return Glob(f"**/{literal_glob(name)}")
 
 
 def _within(source: str | None) -> OneOf | None:
