@@ -126,7 +126,7 @@ def test_a_man_page_is_cited_by_the_lines_of_its_source(world: World) -> None:
         packed = kb.fetch("holt.1.gz:5")
         assert (packed["doc_path"], packed["effective_end"]) == ("holt.1.gz!/holt.1", 5)
         assert kb.fetch("holt.1.gz")["text"] == kb.fetch("otter.1")["text"]
-        assert kb.fetch("holt.1.gz#options")["line_start"] == 2
+        assert kb.fetch("holt.1.gz#--depth")["line_start"] == 4
         assert kb.outline("holt.1.gz")["entries"] == kb.outline("otter.1")["entries"]
     uri = "otter.1#L5"
     assert world.story(uri) == ["unchanged"]

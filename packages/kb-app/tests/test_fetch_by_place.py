@@ -732,6 +732,16 @@ def test_a_name_that_nothing_defines_is_no_document(name: str) -> None:
         kb.fetch(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"), [("-o", 1), ("--output", 1), ("--sort", 5), ("-O", 9), ("--no-sort", 13)]
+)
+def test_an_option_is_fetched_by_any_of_its_names(name: str, line: int) -> None:
+    names = ("-o, --output FILE", "--sort[=WORD]", "-O", "--[no-]sort|--no-sort", "Output")
+    text = "".join(f"# {each}\n\nx\n\n" for each in names)
+    with kb_of(document("a.md", text, blocks=_headings(text))) as kb:
+        assert kb.fetch(f"a.md#{name}")["line_start"] == line
+
+
 def test_a_file_that_became_no_document_says_why() -> None:
     """That there is no such document led to a search for another spelling of its path."""
     row = file_row("keys/a.env", FileState.SKIPPED, reason="secret_suspected", detail="a password")

@@ -41,6 +41,8 @@ _OWNER = re.compile(r"\A[\w$.-]*\.(?=[\w$-]+(?:\Z| ?\())|(?<=\w) ?\(.*\Z")
 _NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
 _AT_NAME = re.compile(rf"([^#]+\.\w+)::?({_NAME.pattern})")
 """A name behind a path as test runners and others write it: ``a.py::TestA::test_b``."""
+_TERMS = re.compile(r"(?:\A|(?<=, )|(?<=[|/]))--?[\w?#][\w.-]*(?=\Z|[\s,=|/\[<(])")
+"""The options that a heading tells of."""
 _KEYWORDS = re.compile(r"\A(?:(?:async|class|def|fn|func|function|struct) )+(?=[\w$.:]+\Z)")
 _LISTED, _FEW = 6, 3
 _HEAD_LINES = 8
@@ -405,12 +407,14 @@ def _lines_of(doc: StoredDoc, part: types.OutlineEntries) -> str:
 def _called(entries: Sequence[Entry], name: str) -> list[Entry]:
     """Return the entries of an outline that are called so.
 
-    A symbol may be without those that it stands in, a heading is read as links to it are, too,
-    and may be without its number, what it has from a bracket on, or what is around the last part
+    A symbol may be without those that it stands in, a heading may be an option of several with
+    what they take (``-o, --output FILE``), is read as links to it are, too, and may be without its
+    number, what it has from a bracket on, or what is around the last part
     of a name; what no other begins with will do.
     """
     wanted = _slug(name)
     called = [entry for entry in entries if name in {entry.symbol, _plain(entry.symbol)}]
+    called = called or [one for one in entries if name in _TERMS.findall(one.fields["name"])]
     called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
     for beside in (_NUMBER, _BRACKETS, _OWNER):
         called = called or [
