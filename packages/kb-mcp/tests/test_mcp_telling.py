@@ -193,6 +193,23 @@ def test_lines_of_the_first_passages_compete_and_of_the_next_where_those_were_gi
     assert not set(new) & set(shown)
 
 
+def test_a_sentence_over_several_lines_is_told_whole_from_where_it_begins() -> None:
+    dug = "Nobody knows why\n(so far).\nOtters dig dens\nby the WEIR\nat dusk. They\nswim.\n"
+    listed = "- otter dens\n  of old\n- weirs\n\nOTTERS\nswim.\n\n```\notter dens\nweirs\n```\n"
+    text = f"{dug}\n{listed}{'x ' * 400}\n"
+    hit = {"media": "markdown", "doc_path": "a.md"}
+    piece = Piece(hits=(hit,), text=text, start=0, end=len(text), first=1)
+
+    shown = Telling("otter dens", [piece]).picked({0: 1}, 600)[0].lines()
+
+    assert [line for line in shown if "ens" in line or "OTT" in line] == [
+        "3 Otters dig dens by the WEIR at dusk. They swim.",
+        "8 - otter dens of old",
+        "12 OTTERS",
+        "16 otter dens",
+    ]
+
+
 async def test_of_a_long_line_of_prose_the_sentences_that_tell_are_told() -> None:
     filling = "Nothing of note happened on that day. " * 25
     note = f"{filling}The otter slept. {filling}\n"
@@ -301,16 +318,6 @@ async def test_a_line_of_tags_alone_tells_nothing() -> None:
 
     assert "<a id=" not in shown
     assert "Otters dig <b>dens</b> there." in shown
-
-
-async def test_a_line_of_a_man_page_that_only_sets_it_out_tells_nothing() -> None:
-    told_of = "\n".join(f".TP\n.RS 4\n\\-\\-otter{n}\nOtters dig den {n}.\n.PP" for n in range(60))
-    kb = knowledge_base(document("otter.1", f".TH OTTER 1\n{told_of}\n", media="text"))
-
-    shown = await told(kb, "search", {"query": "otters dig dens", "mode": "lexical"})
-
-    assert "Otters dig den 4." in shown
-    assert not re.search(r"^\d+ \.(TP|RS 4|PP)$", shown, re.MULTILINE)
 
 
 async def test_what_is_named_in_a_line_of_its_own_is_not_named_again() -> None:

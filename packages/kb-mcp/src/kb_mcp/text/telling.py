@@ -15,6 +15,7 @@ are compared as ``shown.marks`` compares them.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from itertools import groupby, islice, pairwise
@@ -55,14 +56,16 @@ _OF_MEANING = 0.1
 """What a line without a word is worth of the best one, in a passage that was found without any."""
 _FURTHER = 0.3
 """How much less a line says for each passage above its own."""
-_TERSE = 0.3
+_TERSE = 0.5
 """How much a line loses by its length: with 1, what counts were the worth of a character."""
 _COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
 _WORDS = re.compile(r"[^\W_]")
-_TAG = re.compile(
-    r"<[^<>\n]+>|^\.[A-Za-z]{2}(?: [\d.]+)?\s*$|^\.\. (?:_[^\n]+:|[\w-]+::(?: [A-Za-z_]+)?)\s*$"
-)
-"""What says nothing in prose, as an anchor with the name of the heading below it, and `.TP`."""
+_TAG = re.compile(r"<[^<>\n]+>|^\.\. (?:_[^\n]+:|[\w-]+::(?: [A-Za-z_]+)?)\s*$")
+"""What says nothing in prose, as an anchor with the name of the heading below it."""
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_ENDS_OPEN = re.compile(r"[\w)\]'’\"”*`],?\s*\Z")
+_GOES_ON_WITH = re.compile(r"\s*[(\[“‘\"'`*_]{0,3}[^\W_]")
+"""What a line of prose ends with, and the one begins with that goes on with its sentence."""
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
 """How much of what a sentence is worth those after and before it are."""
@@ -263,19 +266,56 @@ class Telling:
     def _split(self, piece: Piece) -> Iterator[_Part]:
         """Yield what of a piece could be told: nothing that its head says."""
         heading = "" if piece.is_code else piece.heading
-        for number, line in enumerate(piece.text.split("\n")):
-            if heading and bare_heading(line) == heading:
-                continue
-            is_long = len(line) > LONGEST_LINE and not piece.is_code
-            for said in _SENTENCE.split(line) if is_long else [line]:
-                if _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
-                    whole = said.rstrip()
-                    text = around(whole, self._query)
-                    yield _Part(number, text, frozenset(self._words(said)), text != whole)
+        lines = piece.text.split("\n")
+        if heading:
+            lines = ["" if bare_heading(line) == heading else line for line in lines]
+        for number, said in enumerate(lines) if piece.is_code else _sentences(lines):
+            if _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
+                whole = said.rstrip()
+                text = around(whole, self._query)
+                yield _Part(number, text, frozenset(self._words(said)), text != whole)
 
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):
             yield text[start:end].casefold()[:_WORD]
+
+
+def _sentences(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield what lines of prose say, each with the number of the line that it begins in.
+
+    That is a line, of a long one its sentences, and lines that go on in the next ones together.
+    """
+    is_code, at = False, 0
+    while at < len(lines):
+        first, at = at, at + 1
+        is_code ^= _FENCE.match(lines[first]) is not None
+        while not is_code and at < len(lines) and _flows(lines[at - 1], lines[at], lines[first]):
+            at += 1
+        run = lines[first:at]
+        if sum(map(len, run)) + len(run) <= LONGEST_LINE:
+            yield first, " ".join([run[0].rstrip(), *(line.strip() for line in run[1:])])
+            continue
+        text, begins = "", list[int]()
+        for line in run:
+            begins.append(len(text))
+            text += f"{line if line is run[0] else line.strip()} "
+        end = 0
+        for match in [*_SENTENCE.finditer(text.rstrip()), None]:
+            start, end = end, match.end() if match else len(text)
+            stop = match.start() if match else end
+            yield first + bisect_right(begins, start) - 1, text[start:stop].rstrip()
+
+
+def _flows(line: str, below: str, first: str) -> bool:
+    """Say whether a line of prose goes on in the one below; *first* is where it began."""
+    item = _ITEM.match(first)
+    return (
+        indent_of(below) == (item.end() - 1 if item else 0)
+        and not (first.startswith("-") and item is None)
+        and not first.isupper()
+        and _ENDS_OPEN.search(line) is not None
+        and _GOES_ON_WITH.match(below) is not None
+    )
 
 
 def _with_meaning(worth: Sequence[float], best: float) -> list[float]:
