@@ -145,6 +145,15 @@ async def test_a_value_is_told_with_what_is_said_of_it_before_or_after() -> None
     assert text.endswith("_B = 8")
 
 
+@pytest.mark.parametrize("given", ["MOST_AGES: Final = ages(of)", "    lost = None"])
+async def test_a_value_of_any_kind_is_told_with_what_is_said_of_it(given: str) -> None:
+    code = f"class Otter:\n    #: How old an otter may be.\n{given}\n{SWIMS}\n{SWIMS}\n"
+
+    text = await told(knowledge_base(document("o.py", code)), "search", {"query": "how old otter"})
+
+    assert given.strip() in text
+
+
 async def test_lines_of_code_that_tell_have_no_margin_that_all_of_them_have() -> None:
     inner = "\n".join(f"        step({n})" for n in range(90))
     code = f"class A:\n\n    def swim(of, otter):\n{inner}\n        return otter\n"

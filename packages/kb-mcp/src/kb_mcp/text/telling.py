@@ -47,7 +47,10 @@ _BEFORE = 4
 """One part in so many of a cut line is what stands before its first match."""
 _GAP = "…"
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)|(?<=[。！？])")
-_VALUE = re.compile(r"[=:]\s*[-+(\[{]?[\"'\d]")
+_VALUE = re.compile(
+    r"[=:]\s*[-+(\[{]?(?:[\"'\d]|(?:None|[Tt]rue|[Ff]alse|null|nil)\b)"
+    r"|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\s*(?::[^=\n]*)?=(?!=)"
+)
 _OF_VALUES = 3.0
 """How much more a line says that gives a name a value, which is what is mostly looked for."""
 _OF_OPENING = 0.01
