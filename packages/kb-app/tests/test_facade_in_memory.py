@@ -160,6 +160,18 @@ def test_of_a_model_that_nobody_measured_the_doctor_says_that_no_answer_is_judge
     assert "was not measured: kebab ask refuses nothing" in checks["answers"]
 
 
+def test_the_doctor_tells_of_mean_lengths_that_wait_for_the_end_of_a_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kb_core.testing._memory.MemorySnapshot.drift", lambda _: 0.03)
+
+    with ScriptedKnowledgeBase(WALRUS) as kb:
+        (said,) = (each for each in kb.doctor()["checks"] if each["name"] == "ranking")
+
+    assert said["detail"].startswith("mean lengths are off by 3.0e-02, and scores with them: a run")
+    assert said["hint"] == "run 'kebab ingest': its end mends that"
+
+
 def test_an_answer_that_is_no_wire_object_of_ours_is_refused() -> None:
     kb = ScriptedKnowledgeBase(answers={"stats": {"schema_version": "stats.v1", "docs": 1}})
 

@@ -331,8 +331,9 @@ def _check_index(
         "ok": exact,
         "detail": "scores by words are those of a fresh index"
         if exact
-        else f"a merge moved mean lengths by {drift:.1e}, and scores with them",
-        "hint": None if exact else "run 'kebab ingest': it mends that",
+        else f"mean lengths are off by {drift:.1e}, and scores with them: a run goes on, or was "
+        "ended in the middle",
+        "hint": None if exact else "run 'kebab ingest': its end mends that",
     }
     if _described(parts) or config.embedding.model == "none":
         yield _embedded(control, _model_key(config, parts))
