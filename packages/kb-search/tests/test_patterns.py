@@ -371,7 +371,8 @@ def test_letters_and_ends_of_lines_are_found_as_bytes(
         ("take_lease", {"word": True}, "take_lease"),
         ("a.b", {"word": True, "fixed": True}, "a.b"),
         ("a.b", {"word": True}, None),
-        ("take_lease", {"word": True, "ignore_case": True}, None),
+        ("take_lease", {"word": True, "ignore_case": True}, "take_lease"),
+        ("(?i)take_lease", {"word": True}, None),
     ],
 )
 def test_letters_that_every_match_is_are_known_also_of_words_alone(

@@ -159,16 +159,19 @@ class Pattern:
     @cached_property
     def plain(self) -> Plain | None:
         """What a line has to have, where the pattern is letters and the ends of lines alone."""
-        return None if self._options.word or self._options.multiline else self._plain_within
+        options = self._options
+        if self.ignore_case or options.word or options.multiline:
+            return None
+        return plain_of(self._tree)
 
     @cached_property
-    def _plain_within(self) -> Plain | None:
-        return None if self.ignore_case else plain_of(self._tree)
-
-    @property
     def letters(self) -> str | None:
-        """What every match is, perhaps as words alone; ``None`` where that is not one text."""
-        return self._plain_within.text if self._plain_within else None
+        """What every match is, in whichever case where that is ignored; ``None`` if it may differ.
+
+        Of words alone, too.
+        """
+        plain = plain_of(self._tree) if self._has_one_case else None
+        return plain.text if plain else None
 
     def step(self, form: Form) -> int:
         """Return how many bytes to look through between two looks at the clock."""

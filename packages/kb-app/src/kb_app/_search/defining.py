@@ -192,13 +192,15 @@ def _named(
 
     *said* is what the lines say that match, or more.
     """
-    letters = pattern.letters
+    letters, is_folded = pattern.letters, False
     if letters is None:
         letters = said.decode("utf-8", "replace")
+    elif pattern.ignore_case:
+        letters, is_folded = letters.casefold(), True
     for block in doc["blocks"]:
         if symbol := block.get("symbol"):
             name = symbol.rpartition(".")[2]
-            if name in letters:
+            if (name.casefold() if is_folded else name) in letters:
                 yield block, name.encode()
         elif block["kind"] == "heading":
             yield block, b""
