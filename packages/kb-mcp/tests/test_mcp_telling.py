@@ -204,7 +204,8 @@ def test_lines_of_the_first_passages_compete_and_of_the_next_where_those_were_gi
 
 def test_a_sentence_over_several_lines_is_told_whole_from_where_it_begins() -> None:
     dug = "Nobody knows why\n(so far).\nOtters dig dens\nby the WEIR\nat dusk. They\nswim.\n"
-    listed = "- otter dens\n  of old\n- weirs\n\nOTTERS\nswim.\n\n```\notter dens\nweirs\n```\n"
+    listed = "- otter dens\n  of old\n- weirs\n\nOTTERS\nswim.\n\n"
+    listed += "```\notter dens\nweirs\n```\nDens: otters\nAge: 3\n"
     text = f"{dug}\n{listed}{'x ' * 400}\n"
     hit = {"media": "markdown", "doc_path": "a.md"}
     piece = Piece(hits=(hit,), text=text, start=0, end=len(text), first=1)
@@ -228,6 +229,24 @@ async def test_of_a_long_line_of_prose_the_sentences_that_tell_are_told() -> Non
 
     assert re.search(r"^1 .*… .*day\. The otter slept\.", text, re.MULTILINE)
     assert len(text) < len(note) / 2
+
+
+@pytest.mark.parametrize("asked", [{}, {"max_tokens": 2000}], ids=["lines", "whole"])
+async def test_of_copies_there_is_one_which_says_where_the_others_are(
+    asked: dict[str, Any],
+) -> None:
+    said = "\n".join(f"Otters dig den number {n} by the old weir." for n in range(9))
+    copies = [document(f"v{n}/otter.md", f"**Copy**\n\n{said}\n") for n in range(4)]
+    kb = knowledge_base(
+        document("otter.md", f"{said}\nCopy.\n"), *copies, document("b.md", "Weir.")
+    )
+
+    text = await told(kb, "search", {"query": "otters den weir", "mode": "lexical", **asked})
+
+    head = text.splitlines()[1]
+    assert head == ("otter.md:1-10 of 10 · same text in v0/otter.md:3-11, v1/otter.md:3-11, +2")
+    assert text.count("otter.md") == 3
+    assert "b.md:1" in text
 
 
 async def test_the_best_passages_are_told_and_of_the_others_there_is_a_line_or_their_number() -> (

@@ -351,8 +351,10 @@ async def test_who_is_not_shown_all_passages_of_code_is_not_told_to_ask_for_more
 
 async def test_a_list_takes_only_the_room_that_no_passage_fits_into() -> None:
     """Text is what was asked for: lines for the others may not cost a passage its place."""
-    swims = "Otters swim, and what they do all day is told here at some length. " * 7
-    notes = [document(f"notes-of-the-sea/{n:02}.md", f"{swims}Sea {n}.\n") for n in range(10)]
+    swims = "Otters swim, and what they do on day {0} is told {0} times at length. " * 6
+    notes = [
+        document(f"notes-of-the-sea/{n:02}.md", f"{swims.format(n)}Sea {n}.\n") for n in range(10)
+    ]
     asked = {"query": "otters", "mode": "lexical"}
 
     text = await told(knowledge_base(*notes), "search", {**asked, "max_tokens": 420})
@@ -517,8 +519,11 @@ def test_no_document_writes_at_the_margin_and_no_answer_is_above_its_budget(
             continue
         numbered = re.fullmatch(r"(\d+)(?: (.*))?", line)
         if numbered is not None and not FRAME.fullmatch(line):
-            # As the file has it, but for what is hidden, and for what is left out of prose.
-            said = printable(lines[file][int(numbered[1]) - 1], keep="\t").rstrip()
+            # As the file has it, but for what is hidden, and for what is left out of prose,
+            # of which a sentence may go on in the lines below.
+            at = int(numbered[1])
+            own = lines[file][at - 1 : at if file == "b.py" else None]
+            said = " ".join(printable(one, keep="\t").strip() for one in own)
             shown = (numbered[2] or "").rstrip()
             parts = [shown] if file == "b.py" else shown.split("…")
             assert all(part.strip() in said for part in parts)

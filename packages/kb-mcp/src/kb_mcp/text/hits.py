@@ -21,7 +21,7 @@ from kb_core.search import CHARS_PER_TOKEN, MAX_K
 from kb_core.text import cut_within
 from kb_core.values import dataclass, replace
 from kb_mcp.text import BUDGET, INDENT, error_text, few, numbered_head, short, weight
-from kb_mcp.text.pieces import LABEL, Page, Piece
+from kb_mcp.text.pieces import LABEL, Page, Piece, without_copies
 from kb_mcp.text.telling import LookUp, Telling, values_of
 
 __all__ = [
@@ -373,7 +373,7 @@ def _names(
     told, files = {_unit(piece) for piece in shown}, {piece.file for piece in shown}
     names: list[str] = []
     room -= weight(_ALSO)
-    others = [piece for piece in map(Piece.of, hits) if not page.is_weak(piece)]
+    others = [piece for piece in without_copies(hits) if not page.is_weak(piece)]
     for piece in sorted(others, key=lambda one: one.file in files):
         if len(names) == most:
             break
@@ -397,17 +397,15 @@ def _whole(page: Page, hits: Sequence[_Json], room: int, view: _View) -> _Laid:
         room -= weight(view.over) + 4
     whole: list[Piece] = []
     rest: list[str] = []
-    texts: set[str] = set()
-    for piece in map(Piece.of, hits):
+    for piece in without_copies(hits):
         fitting, is_given = None, piece.is_in(view.given)
-        if not is_given and piece.text not in texts and not page.is_weak(piece):
+        if not is_given and not page.is_weak(piece):
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
             brief = page.head(piece, is_whole=False)
             rest.append(f"{brief} · seen" if is_given else brief)
         else:
             whole.append(fitting)
-            texts.add(piece.text)
             room -= _whole_cost(page, fitting)
     listed = bisect_right([*accumulate(map(_cost, rest))], room)
     over = [view.over.format(len(rest) - listed)] if view.over and listed < len(rest) else []
@@ -417,14 +415,13 @@ def _whole(page: Page, hits: Sequence[_Json], room: int, view: _View) -> _Laid:
 def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: str) -> _Laid:
     """Lay out passages by the lines that tell, as many as there is room for.
 
-    A passage that repeats another, is far below the best or was given already is a line.
+    A passage that is far below the best or was given already is a line.
     """
-    pieces = [Piece.of(hit) for hit in hits]
+    pieces = without_copies(hits)
     briefs = [page.head(piece, is_whole=False) for piece in pieces]
     room = min(room, view.enough) - weight(view.over) - 4
     taken, many = 0, view.told
-    texts = {piece.text: at for at, piece in reversed([*enumerate(pieces)])}
-    open_to = [at for at in texts.values() if not page.is_weak(pieces[at])]
+    open_to = [at for at, piece in enumerate(pieces) if not page.is_weak(piece)]
     while True:
         telling = Telling(about, pieces[:many])
         heads = {at: weight(briefs[at]) + 1 for at in open_to if at < many}

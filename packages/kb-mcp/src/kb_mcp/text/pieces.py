@@ -30,7 +30,7 @@ from kb_mcp.text import (
     weight,
 )
 
-__all__ = ["LABEL", "Page", "Piece", "bare_heading"]
+__all__ = ["LABEL", "Page", "Piece", "bare_heading", "without_copies"]
 
 _Json: TypeAlias = Mapping[str, Any]
 
@@ -44,6 +44,11 @@ _BETWEEN = 2
 _WEAK = 0.25
 """Of the best score: what is below shares little with the query, in lists where scores tell.
 Of questions with an answer among the first ten, it hardly ever is so far below."""
+_WORDS, _RUN = re.compile(r"[^\W_]+"), 3
+_COPIED = 0.9
+"""The share of a passage's runs of three words that another has of which it is a copy."""
+_COPIES = 2
+"""Places of copies that are named."""
 _TELLING = frozenset({"aggregated", "bm25", "fused", "rrf"})
 
 
@@ -65,6 +70,8 @@ class Piece:
     """Its lines as they are shown, where not all are."""
     values: tuple[str, ...] = ()
     """Lines from elsewhere that say what constants in it are."""
+    copies: tuple[str, ...] = ()
+    """Where nothing else stands than in this."""
 
     @classmethod
     def of(cls, hit: _Json) -> Piece:
@@ -184,11 +191,31 @@ class Piece:
             self,
             hits=self.hits + other.hits,
             values=tuple(dict.fromkeys(self.values + other.values)),
+            copies=tuple(dict.fromkeys(self.copies + other.copies)),
             text=text,
             end=max(self.end, other.end),
             is_cut=(other if other.end > self.end else self).is_cut,
             is_late=self.is_late,
         )
+
+
+def without_copies(hits: Sequence[_Json]) -> list[Piece]:
+    """Return the passages of *hits*, but for those in other places that say nothing else.
+
+    Such as a generated file, or one that was copied in; the passage before says where they are.
+    """
+    kept, said = list[Piece](), list[set[tuple[str, ...]]]()
+    for piece in map(Piece.of, hits):
+        words = _WORDS.findall(piece.text.casefold())
+        runs = set(zip(*(words[at:] for at in range(_RUN)), strict=False)) or {tuple(words)}
+        copied = (len(runs & one) >= _COPIED * len(runs) for one in said)
+        if (at := next((n for n, is_copied in enumerate(copied) if is_copied), None)) is None:
+            kept.append(piece)
+            said.append(runs)
+            continue
+        where = f"{named(piece.hits[0]['doc_path'])}{_place(piece)}"
+        kept[at] = replace(kept[at], copies=(*kept[at].copies, where))
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +258,9 @@ class Page:
             marks["weak"] = None
         if piece.is_cut or piece.is_late:
             marks[_cut(piece)] = None
+        if piece.copies:
+            more = f", +{more}" if (more := len(piece.copies) - _COPIES) > 0 else ""
+            marks[f"same text in {', '.join(piece.copies[:_COPIES])}{more}"] = None
         return joined(f"{path}{_place(piece)}{of}", _label(piece, is_whole=is_whole), *marks)
 
     def place(self, piece: Piece) -> str:

@@ -67,7 +67,7 @@ _TAG = re.compile(r"<[^<>\n]+>|^\.\. (?:_[^\n]+:|[\w-]+::(?: [A-Za-z_]+)?)\s*$")
 """What says nothing in prose, as an anchor with the name of the heading below it."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ENDS_OPEN = re.compile(r"[\w)\]'’\"”*`],?\s*\Z")
-_GOES_ON_WITH = re.compile(r"\s*[(\[“‘\"'`*_]{0,3}[^\W_]")
+_GOES_ON_WITH = re.compile(r"\s*(?![\w-]+:\s)[(\[“‘\"'`*_]{0,3}[^\W_]")
 """What a line of prose ends with, and the one begins with that goes on with its sentence."""
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
