@@ -620,11 +620,11 @@ async def test_what_was_seen_is_left_out_as_one_line_whatever_gave_it() -> None:
     assert "1 def ottera(value):" in first
     assert again == (
         "2 passages in 1 file, by words\nalso:\n"
-        "  src/steps.py:1-2 of 119 · seen\n  src/steps.py:4-5 of 119 · seen"
+        "  src/steps.py:1-2 of 119 · shown before\n  src/steps.py:4-5 of 119 · shown before"
     )
     assert "def otterc(value):" in more
     assert "def otterb(value):" not in more
-    assert "src/steps.py:4-5 of 119 · seen" in more
+    assert "src/steps.py:4-5 of 119 · shown before" in more
     assert "1 def ottera(value):" in unasked
     assert "1 def ottera(value):" in read
 
@@ -646,6 +646,16 @@ async def test_what_was_fetched_counts_as_seen_and_what_has_changed_does_not() -
     assert "2     return value + 2" in after
 
 
+@pytest.mark.parametrize("asked", [{"query": "zebu"}, {"queries": ["zebu", "otter"]}])
+async def test_where_no_path_was_looked_at_no_word_is_said_to_be_nowhere(
+    asked: dict[str, Any],
+) -> None:
+    text = await told(knowledge_base(), "search", {**asked, "path_glob": "nowhere/**"})
+
+    assert "matches no path" in text
+    assert "in no passage" not in text
+
+
 async def test_a_name_that_means_nothing_is_refused_with_the_way_out() -> None:
     assert await told(knowledge_base(), "search", {"query": "parse", "seen": "ffffs1"}) == (
         "error invalid_input: seen 'ffffs1' is no name that this server gave, or too old\n"
@@ -661,7 +671,7 @@ async def test_a_server_that_remembers_gives_nothing_twice_unasked() -> None:
     assert "1 def ottera(value):" in first
     assert "seen: " not in first
     assert "def ottera" not in again
-    assert "· seen" in again
+    assert "· shown before" in again
 
 
 @pytest.mark.parametrize("options", [{"form": "json"}, {"form": "text", "http": "127.0.0.1:0"}])

@@ -44,6 +44,9 @@ _LISTED = 5
 """Passages that are a line each below those whose lines tell."""
 _BY = {"hybrid": "words and meaning", "lexical": "words", "vector": "meaning"}
 _ALSO = "also:"
+_NO_PATH = "matches no path"
+_GIVEN = "shown before"
+"""Said of a passage that an answer before gave."""
 _NAMED, _NAMES = 2, 140
 """Places that are named below each of several answers, and what they take: a reader who needs
 one more passage knows which, and does not ask again. Those of other files go first."""
@@ -123,6 +126,7 @@ def search_text(
 
 
 def _search(response: _Json, view: _View, *, is_alone: bool) -> Told:
+    response = _looked(response)
     hits = response["hits"]
     first = [_found(hits, hits[0]["rank"] if hits else 1)] if is_alone or not hits else []
     if is_alone:
@@ -247,7 +251,8 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
                 named=_NAMED,
                 look_up=view.look_up,
             )
-            told = _search({**answer, **dict.fromkeys(_SHARED, ())}, own, is_alone=False)
+            own_of = {**_looked(answer), **dict.fromkeys(_SHARED, ())}
+            told = _search(own_of, own, is_alone=False)
             shown |= set(told.lines)
             part, unnamed = told.text, unnamed + told.rest
         if weight(part) > share:
@@ -282,6 +287,12 @@ def _found(hits: Sequence[_Json], rank: int, *, queries: int = 1) -> str:
     methods = {hit["retrieval"]["method"] for hit in hits}
     by = f", by {_BY[methods.pop()]}" if len(methods) == 1 and methods <= _BY.keys() else ""
     return f"{amount} in {count(files, 'file')}{several}{by}"
+
+
+def _looked(response: _Json) -> _Json:
+    """Return an answer without its words where no path was looked at: they may be anywhere."""
+    is_nowhere = any(_NO_PATH in said for said in response.get("warnings", ()))
+    return {**response, "missing": None} if is_nowhere and not response["hits"] else response
 
 
 def _unknown(response: _Json) -> list[str]:
@@ -403,7 +414,7 @@ def _whole(page: Page, hits: Sequence[_Json], room: int, view: _View) -> _Laid:
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
             brief = page.head(piece, is_whole=False)
-            rest.append(f"{brief} · seen" if is_given else brief)
+            rest.append(f"{brief} · {_GIVEN}" if is_given else brief)
         else:
             whole.append(fitting)
             room -= _whole_cost(page, fitting)
@@ -430,7 +441,7 @@ def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: s
         if not seen:
             break
         for at in seen:
-            briefs[at] = f"{briefs[at]} · seen"
+            briefs[at] = f"{briefs[at]} · {_GIVEN}"
             taken += _cost(briefs[at])
         open_to = [at for at in open_to if at not in seen]
         many += len(seen)
@@ -476,7 +487,7 @@ def _shown(picked: Mapping[int, Piece]) -> set[tuple[str, int]]:
 
 
 def _cost(brief: str) -> int:
-    return weight(brief) + weight(f"{INDENT} · seen") + 1
+    return weight(brief) + weight(f"{INDENT} · {_GIVEN}") + 1
 
 
 def _whole_cost(page: Page, piece: Piece) -> int:
