@@ -1070,18 +1070,26 @@ def rows(count: int, indent: str = "  ") -> str:
     return f"{indent}  call(1);\n" * count
 
 
-def test_the_function_that_a_module_is_is_looked_through() -> None:
+@pytest.mark.parametrize(
+    ("end", "last"),
+    [
+        ("})(jQuery);", ["29-41 function Store.prototype.write"]),
+        ("}.call(this, $));", ["29-40 function Store.prototype.write", "41-41 gap"]),
+        ("}).call(this, $);", ["29-40 function Store.prototype.write", "41-41 gap"]),
+    ],
+)
+def test_the_function_that_a_module_is_is_looked_through(end: str, last: list[str]) -> None:
     """What it keeps for itself stays where it is used."""
     source = (
         "(function ($) {\n  var kept = [\n    1,\n    2,\n    3,\n  ];\n"
         f"  function read() {{\n{rows(20)}  }}\n"
-        f"  Store.prototype.write = function () {{\n{rows(10)}  }};\n}})(jQuery);\n"
+        f"  Store.prototype.write = function () {{\n{rows(10)}  }};\n{end}\n"
     )
 
     assert outline(parse(source, "javascript")) == [
         "1-6 gap",
         "7-28 function read",
-        "29-41 function Store.prototype.write",
+        *last,
     ]
 
 

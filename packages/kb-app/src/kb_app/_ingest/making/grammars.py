@@ -89,9 +89,9 @@ _SCRIPT = {
     "constants": "lexical_declaration variable_declaration public_field_definition"
     " field_definition expression_statement pair",
     "opened": "arguments array arrow_function assignment_expression call_expression"
-    " export_statement function_expression if_statement lexical_declaration new_expression object"
-    " pair parenthesized_expression return_statement sequence_expression try_statement"
-    " unary_expression variable_declaration variable_declarator",
+    " export_statement function_expression if_statement lexical_declaration member_expression"
+    " new_expression object pair parenthesized_expression return_statement sequence_expression"
+    " try_statement unary_expression variable_declaration variable_declarator",
 }
 
 LANGUAGES: dict[str, Language] = {
