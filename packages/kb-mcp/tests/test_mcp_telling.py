@@ -711,6 +711,14 @@ async def test_lines_of_code_come_with_the_values_of_their_constants(tool: str) 
     assert "\nlimits.py:1: MOST_OTTERS = 4" in text or "\n1 MOST_OTTERS = 4" in text
 
 
+async def test_a_value_is_told_with_its_tabs_as_any_line() -> None:
+    limits = document("limits.py", "MOST_OTTERS\t=\t4\nx = MOST_OTTERS == 9\n", media="code")
+
+    text = await told(_digging(limits), "search", {"query": "what does dig otters return"})
+
+    assert "MOST_OTTERS\t=\t4" in text
+
+
 async def test_a_line_that_is_shown_anyway_is_not_told_as_a_value() -> None:
     kb = knowledge_base(_limits("limits.py", 4))
 

@@ -152,7 +152,7 @@ def code_lines(
 
 def _value(value: Constant, path: str) -> str:
     place = f"{value.line} " if value.path == path else f"{named(value.path)}:{value.line}: "
-    return f"{place}{printable(cut(value.text, 0, _LONGEST_VALUE))}"
+    return f"{place}{printable(cut(value.text, 0, _LONGEST_VALUE), keep=chr(9))}"
 
 
 @dataclass(frozen=True, slots=True)
