@@ -206,6 +206,7 @@ def test_a_sentence_over_several_lines_is_told_whole_from_where_it_begins() -> N
     dug = "Nobody knows why\n(so far).\nOtters dig dens\nby the WEIR\nat dusk. They\nswim.\n"
     listed = "- otter dens\n  of old\n- weirs\n\nOTTERS\nswim.\n\n"
     listed += "```\notter dens\nweirs\n```\nDens: otters\nAge: 3\n"
+    listed += "May 1 10:00 otter dens shut\nMay 2 11:00 otter dens open\n2 otters\n"
     text = f"{dug}\n{listed}{'x ' * 400}\n"
     hit = {"media": "markdown", "doc_path": "a.md"}
     piece = Piece(hits=(hit,), text=text, start=0, end=len(text), first=1)
@@ -217,6 +218,9 @@ def test_a_sentence_over_several_lines_is_told_whole_from_where_it_begins() -> N
         "8 - otter dens of old",
         "12 OTTERS",
         "16 otter dens",
+        "19 Dens: otters",
+        "21 May 1 10:00 otter dens shut",
+        "22 May 2 11:00 otter dens open",
     ]
 
 

@@ -67,8 +67,10 @@ _TAG = re.compile(r"<[^<>\n]+>|^\.\. (?:_[^\n]+:|[\w-]+::(?: [A-Za-z_]+)?)\s*$")
 """What says nothing in prose, as an anchor with the name of the heading below it."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ENDS_OPEN = re.compile(r"[\w)\]'’\"”*`],?\s*\Z")
-_GOES_ON_WITH = re.compile(r"\s*(?![\w-]+:\s)[(\[“‘\"'`*_]{0,3}[^\W_]")
-"""What a line of prose ends with, and the one begins with that goes on with its sentence."""
+_GOES_ON_WITH = re.compile(r"\s*(?![\w-]+:\s)[(\[“‘\"'`*_]{0,3}([^\W\d_])")
+_LEADS_TO_NAMES = re.compile(r"(?:,|\b[^\W\d_]{1,3})\s*\Z")
+"""What a line of prose ends with, and the one begins with that goes on with its sentence: with a
+capital where it may be a name, and no line of a log or a list of its own."""
 _SAYING = re.compile(r"[^\W\d_]{3,}\W+[^\W\d_]{3,}")
 _FOLLOWING, _LEADING = 0.4, 0.3
 """How much of what a sentence is worth those after and before it are."""
@@ -317,7 +319,8 @@ def _flows(line: str, below: str, first: str) -> bool:
         and not (first.startswith("-") and item is None)
         and not first.isupper()
         and _ENDS_OPEN.search(line) is not None
-        and _GOES_ON_WITH.match(below) is not None
+        and (letter := _GOES_ON_WITH.match(below)) is not None
+        and not (letter[1].isupper() and _LEADS_TO_NAMES.search(line) is None)
     )
 
 
