@@ -37,9 +37,10 @@ from hypothesis.stateful import (
 )
 
 from kb_app import KnowledgeBase
+from kb_app._ingest import pipeline
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
-from kb_app.config import Config, Embedding, Source
+from kb_app.config import Config, Embedding, Ingest, Source
 from kb_app.testing.parcels import parcel, use_parcels
 from kb_core.control import ADDED_SOURCE
 from kb_core.disk import remove_folder
@@ -76,7 +77,9 @@ class Histories(RuleBasedStateMachine):
         self.notes = self.home / "notes"
         self.notes.mkdir()
         base = Config.inside(self.home / "kb", Source(id="notes", root=self.notes))
-        self.config = replace(base, embedding=Embedding(model="none"))
+        # Of three files two are published while the third is committed.
+        few = Ingest(batch_docs=2, batch_secs=99)
+        self.config = replace(base, embedding=Embedding(model="none"), ingest=few)
         self.data = self.config.storage.data_dir
         self.words = count(1)
         self.files: dict[str, str] = {}
@@ -226,16 +229,16 @@ class Histories(RuleBasedStateMachine):
     @rule(publication=st.integers(1, 4))
     def die(self, publication: int) -> None:
         """Let the process end between the truth and the index, at some publication."""
-        publish, left = Writer.publish, [publication]
+        publish, left = Writer._publish, [publication]
 
-        def dying(writer: Writer, step: Any) -> Any:  # noqa: ANN401 - as it is defined
+        def dying(writer: Writer, step: Any, made: Any) -> Any:  # noqa: ANN401 - as it is defined
             left[0] -= 1
             if left[0] <= 0:
                 raise Died
-            return publish(writer, step)
+            return publish(writer, step, made)
 
         with pytest.MonkeyPatch.context() as patch, suppress(Died), self._open() as kb:
-            patch.setattr(Writer, "publish", dying)
+            patch.setattr(Writer, "_publish", dying)
             for _ in kb.ingest(IngestOptions()):
                 pass
 
@@ -370,6 +373,7 @@ def test_after_any_history_what_is_found_is_what_should_be(
     monkeypatch.setattr(
         "kb_app._wiring._executor", lambda _config, task, _wanted, **_: InlineExecutor(task)
     )
+    monkeypatch.setattr(pipeline, "_PUBLISHING_SHARE", 0)
     use_parcels(monkeypatch)
     run_state_machine_as_test(
         Histories,

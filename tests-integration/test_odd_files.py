@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kb_app._ingest import pipeline
 from kb_app._wiring import open_session
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.clock import clamp_ns, utc_now
@@ -90,21 +91,22 @@ def _refusing_store(original: Any) -> Any:  # noqa: ANN401 - a method
 
 
 def _refusing_index(original: Any) -> Any:  # noqa: ANN401 - a method
-    def publish(self: Any, publication: Publication) -> Any:  # noqa: ANN401
+    def publish(self: Any, publication: Publication, made: Any) -> Any:  # noqa: ANN401
         if any(REFUSED in doc.text for doc in publication.documents):
             raise OverflowError("int too big to convert")
-        return original(self, publication)
+        return original(self, publication, made)
 
     return publish
 
 
 @pytest.mark.parametrize("odd", ["3.md", "3.eml"])
-@pytest.mark.parametrize("where", ["store", "index"])
+@pytest.mark.parametrize(("where", "batch_docs"), [("store", 2), ("index", 2), ("index", 99)])
 def test_what_one_document_is_refused_for_costs_its_file_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, odd: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, odd: str, batch_docs: int
 ) -> None:
+    """In small batches the index refuses one when the next is in the truth already."""
     from kb_app import KnowledgeBase
-    from kb_app.config import Config, Embedding, Source
+    from kb_app.config import Config, Embedding, Ingest, Source
     from kb_core.ingest import IngestOptions
     from kb_store import Store
 
@@ -120,10 +122,13 @@ def test_what_one_document_is_refused_for_costs_its_file_alone(
     (notes / odd).write_bytes(bytes(mail) if odd.endswith(".eml") else REFUSED.encode())
     config = Config.inside(tmp_path / "kb", Source(id="notes", root=notes))
     object.__setattr__(config, "embedding", Embedding(model="none"))
+    limits = Ingest(batch_docs=batch_docs, batch_secs=99, workers=1)
+    object.__setattr__(config, "ingest", limits)
+    monkeypatch.setattr(pipeline, "_PUBLISHING_SHARE", 0)
     if where == "store":
         monkeypatch.setattr(Store, "commit", _refusing_store(Store.commit))
     else:
-        monkeypatch.setattr(Writer, "publish", _refusing_index(Writer.publish))
+        monkeypatch.setattr(Writer, "_publish", _refusing_index(Writer._publish))
 
     with KnowledgeBase.open(config) as kb:
         *_, last = kb.ingest(IngestOptions())

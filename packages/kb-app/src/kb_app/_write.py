@@ -11,6 +11,10 @@ Where the truth itself is gone, it is made anew from the files, and until that h
 once, whole, readers keep the index of the one before: an empty store is no reason to find
 nothing.
 
+While the index is told of one batch, in a thread, the next may be committed to the store
+(``commit_ahead``). At any moment, then, the index lacks one batch or two, and whoever opens a
+session after a kill publishes both.
+
 One session at a time per data directory; the writer lock says who.
 """
 
@@ -18,7 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
-from typing import Self
+from functools import cached_property
+from time import perf_counter
+from typing import TYPE_CHECKING, Self
 
 from kb_app._allocator import give_back
 from kb_app._data_dir import DataDir
@@ -26,6 +32,9 @@ from kb_core import logs
 from kb_core.errors import IndexCorrupt, NotIndexed
 from kb_core.ports import IndexWriter, Store
 from kb_core.records import Changes, Control, DocumentRecord, Publication
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = ["WriteSession"]
 
@@ -72,6 +81,10 @@ class WriteSession:
             self._index = resources.enter_context(closing(index()))
             self.shows_another = False
             """Whether readers still see the index of a store that is gone."""
+            self._under_way: tuple[Publication, Future[float]] | None = None
+            """What the index is told in a thread, and how many seconds that takes."""
+            self.beside_secs = 0.0
+            """Of the last publication in a thread, that is settled: how long it took."""
             self._restore, self._hear = restore, hear
             self._taken = 0
             """Passages that were published since memory was given back."""
@@ -102,10 +115,65 @@ class WriteSession:
         self._give_back_if_many(changes.documents)
         return self.control
 
-    def take_back(self, undoing: Changes) -> None:
+    def commit_ahead(self, changes: Changes) -> Control:
+        """Commit *changes* to the truth, and publish them beside what the caller does next.
+
+        Return what readers see when all that was committed before is published. What *changes*
+        are refused with is raised by whatever is called next, or by ``settle``.
+        """
+        self.store.commit(changes)
+        is_large = self.store.let_go_if_large(_LARGE_COMMIT_BYTES)
+        if is_large or self.shows_another or self._index.control is None:
+            self.publish()  # huge documents are in memory one at a time
+            self._give_back_if_many(changes.documents)
+            return self.control
+        since = self._under_way[0].sequence if self._under_way else self.control.sequence
+        publication = self.store.publication(since)
+        rest = self._index.prepare(publication) if publication else None
+        self.settle()
+        control = self.control
+        if publication and rest and control.sequence == since:  # else a rebuild shows it already
+            self._under_way = publication, self._beside.submit(_timed, rest)
+        self.store.checkpoint_if_large(_CHECKPOINT_BYTES)
+        self._give_back_if_many(changes.documents)
+        return control
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether something that was committed ahead is yet to be settled."""
+        return self._under_way is not None
+
+    @property
+    def is_publishing(self) -> bool:
+        """Whether the index is still told of what was committed last."""
+        return self._under_way is not None and not self._under_way[1].done()
+
+    def settle(self) -> None:
+        """Wait until what was committed ahead is published; raise what it is refused with."""
+        self.beside_secs = 0.0
+        if self._under_way is None:
+            return
+        publication, telling = self._under_way
+        telling.exception()  # waits; what is interrupted here goes on
+        self._under_way = None
+        try:
+            self.beside_secs = telling.result()
+        except IndexCorrupt as error:
+            self._rebuild_for(error)
+        self._prune(publication)
+
+    @cached_property
+    def _beside(self) -> ThreadPoolExecutor:
+        """The thread; it ends before anything is closed."""
+        from concurrent.futures import ThreadPoolExecutor  # who commits once needs none
+
+        return self._resources.enter_context(ThreadPoolExecutor(1))
+
+    def take_back(self, *undoing: Changes) -> None:
         """Commit *undoing*, of what the truth took and the index refused, if it did."""
         if not self.shows_another and self.store.sequence != self.control.sequence:
-            self.store.commit(undoing)
+            for changes in undoing:
+                self.store.commit(changes)
             self.publish()
 
     def tidy(self) -> None:
@@ -216,6 +284,7 @@ class WriteSession:
 
     def publish(self) -> None:
         """Publish whatever the index lacks; nothing, if it lacks nothing."""
+        self.settle()
         if self.shows_another:
             return
         if self._index.control is None:  # dropped, and the disk refused what was to replace it
@@ -227,12 +296,25 @@ class WriteSession:
             try:
                 self._index.publish(publication)
             except IndexCorrupt as error:
-                logs.logger(__name__).warning("%s; it is rebuilt from the store", error)
-                self.rebuild()
-            if not publication.is_of_counts_alone:
-                self.store.prune_outbox(publication.sequence)
+                self._rebuild_for(error)
+            self._prune(publication)
+
+    def _rebuild_for(self, error: IndexCorrupt) -> None:
+        logs.logger(__name__).warning("%s; it is rebuilt from the store", error)
+        self.rebuild()
+
+    def _prune(self, publication: Publication) -> None:
+        if not publication.is_of_counts_alone:
+            self.store.prune_outbox(publication.sequence)
 
     @staticmethod
     def _say(what: str) -> str:
         logs.logger(__name__).info(what)
         return what
+
+
+def _timed(work: Callable[[], object]) -> float:
+    """Do *work*; return how many seconds it took."""
+    started = perf_counter()
+    work()
+    return perf_counter() - started

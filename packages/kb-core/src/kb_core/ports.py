@@ -221,6 +221,13 @@ class IndexWriter(Protocol):
 
     def publish(self, publication: Publication, /) -> Control: ...
 
+    def prepare(self, publication: Publication, /) -> Callable[[], Control]:
+        """Begin to publish what follows the publication under way; return what does the rest.
+
+        May be called while that one is being published, in another thread; the rest may not.
+        """
+        ...
+
     def wipe(self) -> None:
         """Begin with nothing, whatever is wrong with what there is; a rebuild has to follow."""
         ...

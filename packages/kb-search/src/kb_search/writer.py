@@ -14,11 +14,13 @@ operation of a writer can be lost while small segments wait for a merge).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from threading import Thread
-from typing import Self
+from typing import Self, TypeAlias
 
 import tantivy
 from tantivy import FieldType, Occur, Query
@@ -79,11 +81,16 @@ __all__ = ["Writer"]
 
 _CHUNK_HEAP_BYTES = 40_000_000
 _RECORD_HEAP_BYTES = 16_000_000
+_MADE_AHEAD = 2_000
+"""Of how many passages at most the terms are made before a publication is begun."""
 _MOST_FILLINGS = 8
 _WORTH_EXPUNGING = 1000
 
 _VERIFIED_BYTES = 1 << 26
 """What a writer reads of an index before it goes on with it: 16 ms; a small index, whole."""
+
+Made: TypeAlias = tuple[tantivy.Document, dict[str, int]]
+"""A chunk as the engine takes it, and its lengths by field."""
 
 
 class Writer:
@@ -147,6 +154,16 @@ class Writer:
 
     def publish(self, publication: Publication, /) -> Control:
         """Make *publication* what readers see; publishing it again changes nothing."""
+        return self._publish(publication, _made(publication.documents))
+
+    def prepare(self, publication: Publication, /) -> Callable[[], Control]:
+        """Make the terms of *publication*; return what publishes it."""
+        with translate_errors("prepare a publication"):
+            made = _made(publication.documents)
+            first = list(islice(made, _MADE_AHEAD))
+        return partial(self._publish, publication, chain(first, made))
+
+    def _publish(self, publication: Publication, made: Iterator[Made]) -> Control:
         before = self._control or Control(store_id=publication.store_id)
         records = _Aside()
         with translate_errors("publish"):
@@ -157,7 +174,7 @@ class Writer:
                     self._write_records(before, publication)
                     records.start(self._records.writer.commit)
                     control = replace(control, records_sequence=publication.sequence)
-                control = self._write_chunks(before, publication, control, records)
+                control = self._write_chunks(before, publication, control, (records, made))
             except BaseException:
                 records.join()
                 self._roll_back()
@@ -193,7 +210,7 @@ class Writer:
                     control = _advance(control, publication, files)
                     rev = publication.sequence
                     self._add_records(publication, rev if shown is None else min(shown, rev))
-                    lengths = self._add_chunks(publication.documents)
+                    lengths = self._add_chunks(_made(publication.documents))
                     counted = counted.plus(lengths)
                     control = replace(control, statistics=add_up(control.statistics, lengths))
                 control = replace(control, records_sequence=control.sequence)
@@ -347,10 +364,14 @@ class Writer:
     # ----------------------------------------------------------------- chunks
 
     def _write_chunks(
-        self, before: Control, publication: Publication, control: Control, records: _Aside
+        self,
+        before: Control,
+        publication: Publication,
+        control: Control,
+        parts: tuple[_Aside, Iterator[Made]],
     ) -> Control:
-        """Add and commit the chunks; they are not committed before the *records* are."""
-        part = self._chunks
+        """Add and commit the chunks that are made; not before the records are committed."""
+        part, (records, chunks) = self._chunks, parts
         part.index.reload()
         searcher = part.index.searcher()
         statistics = before.statistics
@@ -361,7 +382,7 @@ class Writer:
             replaced = part.terms("doc_key", gone)
             statistics = add_up(statistics, _lengths_of(searcher, replaced), -1)
             part.delete(replaced)
-        lengths = self._add_chunks(publication.documents)
+        lengths = self._add_chunks(chunks)
         control = replace(control, statistics=add_up(statistics, lengths))
         counted = measure(part.index, searcher) if self._control is not None else _NOTHING
         part.delete(only(CONTROL, part.index.schema))
@@ -403,20 +424,12 @@ class Writer:
         for lengths in fillers:
             self._chunks.writer.add_document(filler_document(lengths))
 
-    def _add_chunks(self, documents: Iterable[DocumentRecord]) -> list[dict[str, int]]:
-        """Add the chunks of *documents*; return their lengths by field."""
-        added = []
-        for doc in documents:
-            shared, fields = doc_shared(doc, keep_absent=False), doc_fields(doc)
-            seen: set[str] = set()
-            for chunk in doc.chunks:
-                texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
-                lengths = lengths_of(texts)
-                again = told_again(texts["stem"], seen) if len(doc.chunks) > 1 else ""
-                self._chunks.writer.add_document(
-                    chunk_document(chunk, fields, shared, texts, lengths, again)
-                )
-                added.append(lengths)
+    def _add_chunks(self, made: Iterable[Made]) -> list[dict[str, int]]:
+        """Add chunks; return their lengths by field."""
+        add, added = self._chunks.writer.add_document, []
+        for document, lengths in made:
+            add(document)
+            added.append(lengths)
         return added
 
     def _roll_back(self) -> None:
@@ -426,6 +439,18 @@ class Writer:
                 part.burn_first_operation()
             except ValueError:  # the writer is gone already; the next open recovers
                 continue
+
+
+def _made(documents: Iterable[DocumentRecord]) -> Iterator[Made]:
+    """Yield the chunks of *documents*: nothing of the index is looked at, or changed."""
+    for doc in documents:
+        shared, fields = doc_shared(doc, keep_absent=False), doc_fields(doc)
+        seen: set[str] = set()
+        for chunk in doc.chunks:
+            texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
+            lengths = lengths_of(texts)
+            again = told_again(texts["stem"], seen) if len(doc.chunks) > 1 else ""
+            yield chunk_document(chunk, fields, shared, texts, lengths, again), lengths
 
 
 class _Aside:

@@ -1,9 +1,9 @@
 """The first phase of ingest: walk, read, parse, chunk, commit, publish.
 
-A generator of events; the last one carries the report. Every batch is committed to the
-truth and published before the next one, so closing the generator, or killing the
-process, leaves whole documents behind, and the next run goes on. Parsing happens in
-worker processes; only this driver writes.
+A generator of events; the last one carries the report. Batches are committed to the truth
+and published one after the other, so closing the generator, or killing the process, leaves
+whole documents behind, and the next run goes on. While one is being published, the next is
+collected and committed. Parsing happens in worker processes; only this driver writes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from kb_app._ingest import outcomes
 from kb_app._ingest.added.assets import given_trust
-from kb_app._ingest.fates import apart, rows_beside, taking_back
+from kb_app._ingest.fates import Fate, apart, rows_beside, taking_back
 from kb_app._ingest.making.record import Made, Task, make
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pace import Pace
@@ -34,10 +36,10 @@ from kb_core.clock import to_epoch
 from kb_core.errors import IoError, StoreBusy, StoreCorrupt, StoreNewer
 from kb_core.execution import Notice
 from kb_core.ids import doc_id, enclosed_path
-from kb_core.ingest import IngestEvent, IngestItem, IngestOptions
+from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, Looked
 from kb_core.media import Media
 from kb_core.ports import Clock
-from kb_core.records import Changes, Control, DocumentRecord, FileRecord, FileState, Move
+from kb_core.records import Changes, DocumentRecord, FileRecord, FileState, Move
 from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -97,6 +99,10 @@ class _Batch:
     files: list[FileRecord] = field(default_factory=list)
     chunks: int = 0
     opened: float = field(default_factory=time.perf_counter)
+    committed: Changes = Changes()
+    """All of it, once it is committed."""
+    sequence: int = 0
+    """Of the store then; 0 where that, or what comes with it, was refused."""
 
     def changes(self, sources: Mapping[str, Mapping[str, Any]]) -> Changes:
         return Changes(
@@ -126,13 +132,16 @@ def process(run: Run, plans: Sequence[Plan]) -> Generator[IngestEvent]:
     writer = _Writing(run, plans)
     for plan in plans:
         run.tally.add_plan(plan.items, plan.scanned, plan.warnings)
-    yield from writer.decided(plans)
-    yield from writer.outcomes(plans)
-    if not run.stop.is_set():
-        yield from writer.removals()
-        writer.note_verified()
-    yield from writer.flush(force=True, is_last=writer.ends_here)
-    yield from writer.later_phases()
+    try:
+        yield from writer.decided(plans)
+        yield from writer.outcomes(plans)
+        if not run.stop.is_set():
+            yield from writer.removals()
+            writer.note_verified()
+        yield from writer.flush(force=True, is_last=writer.ends_here)
+        yield from writer.later_phases()
+    finally:
+        writer.settle()
 
 
 class _Writing:
@@ -141,6 +150,8 @@ class _Writing:
     def __init__(self, run: Run, plans: Sequence[Plan]) -> None:
         self._run = run
         self._batch = _Batch()
+        self._unpublished: list[_Batch] = []
+        """What is being published, and what is being committed."""
         self._published_secs = 0.0
         self._now = run.clock()
         self._sources = {plan.source.source_id: source_row(plan) for plan in plans}
@@ -278,57 +289,96 @@ class _Writing:
                 self._pending_sources[source_id] = row
 
     def flush(self, *, force: bool = False, is_last: bool = False) -> Generator[IngestEvent]:
-        """Commit and publish the batch when it is full, or anyway; with the last, the run's end."""
+        """Commit and publish the batch when it is full, or anyway; with the last, the run's end.
+
+        One that is full is published beside what comes next, and told of when that is done.
+        """
         batch, run = self._batch, self._run
         if not (force or batch.is_full(run, self._published_secs * _PUBLISHING_SHARE)):
+            if self._unpublished and not run.session.is_publishing:
+                yield from self._told(self.settle())
             return
-        changes = batch.changes(self._pending_sources)
-        if changes == Changes():
+        batch.committed = batch.changes(self._pending_sources)
+        if batch.committed == Changes():
+            yield from self._told(self.settle())
             return
-        started = time.perf_counter()
-        control = self._commit(changes, is_last=is_last)
-        self._published_secs = time.perf_counter() - started
-        run.tally.phase_secs["store"] += self._published_secs
+        self._unpublished.append(batch)
         self._batch, self._pending_sources = _Batch(), {}
-        if batch.documents or batch.moves or batch.deleted:
-            event = self._run.event(
-                "committed",
-                revision=control.corpus_revision,
-                documents=len(batch.documents) + len(batch.moves),
-                chunks=batch.chunks,
-            )
-            is_all = is_last and not (run.tally.left.files or run.session.shows_another)
-            yield replace(event, looked=run.tally.looked) if is_all else event
+        if force:
+            end = run.end if is_last else None
+            step = partial(run.session.commit, batch.committed, end)
+        else:
+            step = partial(run.session.commit_ahead, batch.committed)
+        started = time.perf_counter()
+        published = self._publish(step)
+        self._published_secs = time.perf_counter() - started + run.session.beside_secs
+        run.tally.phase_secs["store"] += self._published_secs
+        is_all = is_last and not (run.tally.left.files or run.session.shows_another)
+        yield from self._told(published, looked=run.tally.looked if is_all else None)
 
-    def _commit(self, changes: Changes, *, is_last: bool) -> Control:
-        """Commit a batch; what one document is at fault for costs that document alone."""
+    def settle(self) -> Sequence[_Batch]:
+        """Wait until what was committed is published; return what that was."""
+        return self._publish(self._run.session.settle)
+
+    def _told(
+        self, published: Sequence[_Batch], looked: Looked | None = None
+    ) -> Generator[IngestEvent]:
+        revision = self._run.session.control.corpus_revision
+        for batch in published:
+            documents = len(batch.documents) + len(batch.moves)
+            if documents or batch.deleted:
+                event = self._run.event(
+                    "committed", revision=revision, documents=documents, chunks=batch.chunks
+                )
+                yield replace(event, looked=looked)
+
+    def _publish(self, step: Callable[[], object]) -> Sequence[_Batch]:
+        """Take a *step*; return what is published with it.
+
+        What one document is at fault for costs that document alone.
+        """
         session = self._run.session
+        batches, self._unpublished = self._unpublished, []
         try:
-            return session.commit(changes, self._run.end if is_last else None)
+            step()
         except (OSError, IoError, StoreBusy, StoreCorrupt, StoreNewer):
             raise  # no document's fault: what the truth has taken, the next run publishes
         except Exception as error:
-            fates = apart(changes)
-            if not fates:
+            with suppress(Exception):  # it may be the batch before that is refused
+                session.settle()
+            seen = session.control.sequence
+            refused = [each for each in batches if not 0 < each.sequence <= seen]
+            if not any(apart(each.committed) for each in refused):
                 raise
             logs.logger(__name__).warning(
                 "a batch was refused, so it is committed one by one: %s", error
             )
-        session.take_back(taking_back(fates))
-        rest = replace(changes, documents=(), moves=(), kept=(), files=rows_beside(changes, fates))
-        control = session.commit(rest)
-        for fate in fates:
-            try:
-                control = session.commit(fate.changes)
-            except Exception as error:  # noqa: BLE001 - whatever a value in it is refused with
-                session.take_back(taking_back([fate]))
-                before = session.store.document(fate.first.doc_id)
-                row, item = outcomes.refused(
-                    fate.row, before, fate.first, error_of(error), self._now
-                )
-                control = session.commit(Changes(files=(row,)))
-                self._run.tally.replace(item)
-        return control
+            self._one_by_one([each.committed for each in refused])
+        if batches:
+            batches[-1].sequence = session.store.sequence
+        self._unpublished = batches[-1:] if session.is_ahead else []
+        return batches[: len(batches) - len(self._unpublished)]
+
+    def _one_by_one(self, refused: Sequence[Changes]) -> None:
+        session = self._run.session
+        parted = [(changes, apart(changes)) for changes in refused]
+        session.take_back(*(taking_back(fates) for _, fates in parted))
+        for changes, fates in parted:
+            rows = rows_beside(changes, fates)
+            session.commit(replace(changes, documents=(), moves=(), kept=(), files=rows))
+            for fate in fates:
+                self._alone(fate)
+
+    def _alone(self, fate: Fate) -> None:
+        session = self._run.session
+        try:
+            session.commit(fate.changes)
+        except Exception as error:  # noqa: BLE001 - whatever a value in it is refused with
+            session.take_back(taking_back([fate]))
+            before = session.store.document(fate.first.doc_id)
+            row, item = outcomes.refused(fate.row, before, fate.first, error_of(error), self._now)
+            session.commit(Changes(files=(row,)))
+            self._run.tally.replace(item)
 
     def _describe(self, plans: Sequence[Plan]) -> None:
         """Readers need a source's root from its first document on."""

@@ -255,6 +255,24 @@ class PublishingContract(Contract):
         assert _everything(world.snapshot()) == once
         assert control.sequence == 2
 
+    def test_what_is_prepared_before_another_publication_is_published_after_it(self) -> None:
+        world = self.filled("first text", "second text")
+        steps = (
+            world.corpus.publication(world.corpus.document("0.md", "apples\n\nfirst text")),
+            world.corpus.publication(world.corpus.document("0.md", "plums"), removed=["1.md"]),
+        )
+
+        with closing(self.make_writer()) as writer:
+            one, two = map(writer.prepare, steps)
+            assert world.search("text") == ["0.md", "1.md"]
+            assert one().sequence == 2
+            assert (world.search("apples"), world.search("plums")) == (["0.md"], [])
+            assert two() == writer.control
+
+        assert world.search("apples") == world.search("text") == []
+        assert world.search("plums") == ["0.md"]
+        assert world.snapshot().control.sequence == 3
+
     def test_a_snapshot_answers_from_its_own_state_whatever_is_published_since(self) -> None:
         world = self.filled("apples and pears", "nuts")
         old = world.snapshot()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from threading import Lock
 from typing import Literal
@@ -61,6 +62,9 @@ class MemoryIndex:
         with self._writing:
             self._state = _follow(self._state or _FIRST, publication)
             return self._state.control
+
+    def prepare(self, publication: Publication, /) -> Callable[[], Control]:
+        return partial(self.publish, publication)
 
     @property
     def is_mostly_dead(self) -> bool:

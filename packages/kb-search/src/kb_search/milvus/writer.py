@@ -16,8 +16,9 @@ follows one over another data directory (``lease``).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Self, TypeVar
 
 from kb_core.clock import to_epoch, utc_now
@@ -130,6 +131,10 @@ class Writer:
                 with suppress(KbError):  # who opens it next takes it back
                     self._take_back(self._state)
             raise
+
+    def prepare(self, publication: Publication, /) -> Callable[[], Control]:
+        """Return what publishes *publication*: most of that is the server's work."""
+        return partial(self.publish, publication)
 
     def rebuild(self, publications: Iterable[Publication], /) -> Control:
         """Replace everything by what *publications* add up to, published in one step."""
