@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
-from kb_app._search.filtering import compile_each, compile_filters
+from kb_app._search.filtering import compile_each, compile_filters, told_of
 from kb_app._search.hits import file_of
-from kb_app._search.lookup import file_named, find, paths_named, told_of
+from kb_app._search.lookup import file_named, find, paths_named
 from kb_app._search.query import counted_words, parse_query, words_of
 from kb_app._search.ranking import Row, page_of
 from kb_core import wire

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kb_app._search.lookup import file_named, told_of
 from kb_core.clock import parse_rfc3339, to_epoch
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
@@ -37,7 +36,7 @@ from kb_core.text import nfc, quoted
 from kb_core.values import lazy_pattern
 
 if TYPE_CHECKING:
-    from kb_core.ports import IndexSnapshot
+    from kb_core.ports import IndexSnapshot, StoredFile
 
 __all__ = [
     "compile_each",
@@ -47,6 +46,7 @@ __all__ = [
     "glob_of",
     "nearest_of",
     "tagged",
+    "told_of",
 ]
 
 _CLASS = lazy_pattern(r"\[[!^]?(.[^]]*)\]", re.DOTALL)
@@ -183,9 +183,9 @@ def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
     deeper = f"**/{pattern.lstrip('/')}"
     if _is_known(row, deeper, snapshot):
         return f"{said}; did you mean {quoted(deeper)}?"
-    file = file_named(snapshot, pattern)
-    if file is not None and file["state"] != FileState.INDEXED:
-        return f"{said} that is indexed: {file['path']} is {told_of(file)}"
+    for file in snapshot.files(OneOf("path", (nfc(pattern.strip("/")),))):
+        if file["state"] != FileState.INDEXED:
+            return f"{said} that is indexed: {file['path']} is {told_of(file)}"
     known = sorted(_beginnings(snapshot, _SHOWN + 1))
     more = ", …" if len(known) > _SHOWN else ""
     return f"{said}; paths begin with {', '.join(known[:_SHOWN])}{more}" if known else said
@@ -378,3 +378,9 @@ def _bad(name: str, value: str, expected: str) -> InvalidInput:
         f"{name} {quoted(value)} is not {expected}",
         details={"field": name, "value": value, "expected": expected},
     )
+
+
+def told_of(file: StoredFile) -> str:
+    """Return what became of a file, and why."""
+    why = ": ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
+    return f"{FileState(file['state']).value}{f': {why}' if why else ''}"

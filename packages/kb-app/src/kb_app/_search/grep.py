@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
 from kb_app._search.defining import Found, MostLines, defined, end_with_members, given
-from kb_app._search.filtering import compile_filters, filter_warnings, glob_of
+from kb_app._search.filtering import compile_filters, filter_warnings, glob_of, told_of
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import file_named, places_of, told_of
+from kb_app._search.lookup import file_named, places_of
 from kb_app._search.roles import is_late
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from kb_app._ingest.seeing.files import is_utf8
 from kb_app._media import has_lines
+from kb_app._search.filtering import told_of
 from kb_app.shown import count
 from kb_core.citations import (
     CellSpan,
@@ -59,7 +60,6 @@ __all__ = [
     "paths_named",
     "places_of",
     "spellings",
-    "told_of",
     "unpacked",
 ]
 
@@ -251,12 +251,6 @@ def _file_ending_so(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
             if file["state"] != FileState.INDEXED:
                 return file
     return None
-
-
-def told_of(file: StoredFile) -> str:
-    """Return what became of a file, and why."""
-    why = ": ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
-    return f"{FileState(file['state']).value}{f': {why}' if why else ''}"
 
 
 def paths_named(snapshot: IndexSnapshot, text: str) -> list[str]:
