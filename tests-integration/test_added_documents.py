@@ -38,7 +38,7 @@ from pathlib import Path
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-setattr(WriteSession, "commit", die)
+WriteSession.commit = WriteSession.commit_ahead = die
 with KnowledgeBase.open(load_config(Path(sys.argv[1]), os.environ)) as kb:
     for _ in kb.ingest_text("A penguin swims.\\n", title="Penguins"):
         pass

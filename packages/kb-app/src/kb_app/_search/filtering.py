@@ -30,7 +30,6 @@ from kb_core.filters import (
 )
 from kb_core.ids import parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
-from kb_core.records import FileState
 from kb_core.search import SearchFilters
 from kb_core.text import nfc, quoted
 from kb_core.values import lazy_pattern
@@ -184,8 +183,8 @@ def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
     if _is_known(row, deeper, snapshot):
         return f"{said}; did you mean {quoted(deeper)}?"
     for file in snapshot.files(OneOf("path", (nfc(pattern.strip("/")),))):
-        if file["state"] != FileState.INDEXED:
-            return f"{said} that is indexed: {file['path']} is {told_of(file)}"
+        if not (became := told_of(file)).startswith("indexed"):
+            return f"{said} that is indexed: {file['path']} is {became}"
     known = sorted(_beginnings(snapshot, _SHOWN + 1))
     more = ", …" if len(known) > _SHOWN else ""
     return f"{said}; paths begin with {', '.join(known[:_SHOWN])}{more}" if known else said
@@ -382,5 +381,7 @@ def _bad(name: str, value: str, expected: str) -> InvalidInput:
 
 def told_of(file: StoredFile) -> str:
     """Return what became of a file, and why."""
+    from kb_core.records import FileState  # no search needs what records look like
+
     why = ": ".join(str(file[name]) for name in ("reason", "detail") if file.get(name))
     return f"{FileState(file['state']).value}{f': {why}' if why else ''}"
