@@ -946,7 +946,8 @@ def test_lines_that_only_import_or_list_a_name_are_places_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["  MOST: Symbol('most'),", "  function MOST (of) {", '"MOST": 4,', "class MOST:"]
+    "line",
+    ["  MOST: Symbol('most'),", "  function MOST (of) {", '"MOST": 4,', "class MOST:", "  MOST"],
 )
 async def test_a_key_and_a_function_within_another_are_defined_here(line: str) -> None:
     kb = knowledge_base(

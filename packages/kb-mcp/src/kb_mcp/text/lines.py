@@ -237,7 +237,8 @@ def _from_elsewhere(found: _Json) -> list[str]:
         for line in file["lines"]:
             left, right = (line.get("spans") or [[0, 0]])[0]
             name = line["text"][left:right]
-            if line.get("is_definition") or _gives(line) or _gives(line, _DEFINES):
+            is_own = line.get("is_definition") or _gives(line) or _gives(line, _DEFINES)
+            if is_own or line["text"].strip() == name:  # alone, as one of an enumeration
                 defined.add(name)
             elif _is_whole_name(line["text"], left, right) and _is_naming(file, line):
                 imported[name] = None
