@@ -167,35 +167,33 @@ def _without_copies(files: Sequence[_Json]) -> list[_Json]:
     lines = [(file, line) for file in files for line in file["lines"]]
     if not all(line["is_match"] for _, line in lines):
         return list(files)
-    places: dict[str, list[str]] = {}
+    places: dict[str, list[tuple[str, int]]] = {}
     for file, line in lines:
-        if (said := line["text"].strip()) and len(said) >= _COPIED and not _defines(line):
-            places.setdefault(said, []).append(f"{named(file['doc_path'])}:{line['line']}")
-    firsts = {said: at[0].rpartition(":")[0] for said, at in places.items()}
+        if _is_copyable(line):
+            places.setdefault(line["text"].strip(), []).append((file["doc_path"], line["line"]))
     kept = list[_Json]()
     for file in files:
         own = list[_Json]()
         for line in file["lines"]:
-            said = line["text"].strip()
-            first = firsts.get(said) if not _defines(line) else None
-            if first is None or first == named(file["doc_path"]):
-                others = [at for at in places.get(said, ()) if at.rpartition(":")[0] != first]
-                own.append({**line, "also": _also(others)} if first and others else line)
+            at = places[line["text"].strip()] if _is_copyable(line) else []
+            others = [place for place in at if place[0] != at[0][0]]
+            if not at or at[0][0] == file["doc_path"]:
+                own.append({**line, "also": _also(others)} if others else line)
         copied = len(file["lines"]) - len(own)
         if own or not copied or file["omitted"]:
             kept.append({**file, "lines": own, "matches": file["matches"] - copied})
     return kept
 
 
-def _defines(line: _Json) -> bool:
-    return bool(line.get("is_definition")) or _begins(line)
+def _is_copyable(line: _Json) -> bool:
+    is_own = line.get("is_definition") or _begins(line)
+    return not is_own and len(line["text"].strip()) >= _COPIED
 
 
-def _also(places: Sequence[str]) -> str:
-    files = dict.fromkeys(at.rpartition(":")[0] for at in places)
+def _also(places: Sequence[tuple[str, int]]) -> str:
     if len(places) <= _COPIES_NAMED:
-        return f" · also {', '.join(places)}"
-    return f" · also in {count(len(files), 'file')}"
+        return f" · also {', '.join(f'{named(path)}:{line}' for path, line in places)}"
+    return f" · also in {count(len({path for path, _ in places}), 'file')}"
 
 
 def _without_naming(files: Sequence[_Json]) -> tuple[list[_Json], list[str]]:

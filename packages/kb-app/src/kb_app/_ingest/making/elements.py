@@ -122,18 +122,15 @@ def elements(lines: Lines) -> Iterator[Region]:
 def _units(parent: _Element, path: tuple[str, ...], numbers: Iterator[int]) -> Iterator[Region]:
     times = Counter(child.tag for child in parent.children)
     for child in parent.children:
-        size = child.last - child.first + 1
         if child.last == child.first or child.first <= parent.first:
             continue
         inner = (*path, _label(child))
-        is_told = bool(child.name) or times[child.tag] == 1
-        if is_told:
+        if child.name or times[child.tag] == 1:
             symbol = ".".join(inner)[-_SYMBOL_MAX:]
-            region = Region(
+            yield Region(
                 child.first, child.last + 1, "unit", len(inner), symbol, "element", next(numbers)
             )
-            yield region
-        if size > _LONG and len(inner) < _DEEPEST:
+        if child.last - child.first >= _LONG and len(inner) < _DEEPEST:
             yield from _units(child, inner, numbers)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 __all__ = ["Row", "arguments", "rows", "shown"]
@@ -132,8 +132,8 @@ def arguments(rest: str) -> list[str]:
     return [match[2] or (match[1] or "").replace('""', '"') for match in found]
 
 
-def shown(text: str, strings: Mapping[str, str] = _STRINGS) -> str:
-    """Return what a text shows; *strings* are those that it may name."""
+def shown(text: str) -> str:
+    """Return what a text shows."""
     if "\\" not in text:
         return text
 
@@ -141,7 +141,7 @@ def shown(text: str, strings: Mapping[str, str] = _STRINGS) -> str:
         if match["sign"]:
             return _sign(match["two"] or match["long"])
         if match["string"]:
-            return strings.get(match["string"].strip("([]"), "")
+            return _STRINGS.get(match["string"].strip("([]"), "")
         if match["code"]:
             return chr(int(match["code"])) if int(match["code"]) in range(32, 0xD800) else ""
         return _OTHERS.get(match["other"] or "", "")
