@@ -23,6 +23,7 @@ from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.search import GrepQuery, SearchFilters
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document
+from kb_core.values import replace
 from kb_search.patterns import compile_pattern
 
 CODE = "import os\n\n\n@cache\ndef walk(root):\n    return os.walk(root)\n\n\nwalk('.')\n"
@@ -261,6 +262,17 @@ def test_what_gives_a_name_a_value_or_begins_a_function_is_a_definition(
 
     assert ["is_definition" in each for each in found["lines"]] == [is_one]
     assert "is_definition" not in prose["lines"][0]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [('option(WALK "Go out." ON)', True), ("set(WALK ON)", True), ("if(WALK)", False)],
+)
+def test_an_option_of_cmake_is_defined_where_it_has_its_default(line: str, is_one: bool) -> None:
+    doc = replace(document("CMakeLists.txt", f"{line}\n", media="code"), code_lang="cmake")
+    (found,) = asked(doc, pattern="WALK")["files"]
+
+    assert ["is_definition" in each for each in found["lines"]] == [is_one]
 
 
 @pytest.mark.parametrize("before", ["", "# 한국어 été\n"])

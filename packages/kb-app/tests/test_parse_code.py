@@ -25,7 +25,7 @@ def test_code_is_called_by_its_file_and_has_no_language() -> None:
     assert document.metadata.title == "2026-05-10 tool.py"
     assert document.metadata.lang is None
     assert document.code_lang == "python"
-    assert document.parser_version == "code-7"
+    assert document.parser_version == "code-8"
 
 
 def test_comments_and_decorators_belong_to_the_unit_after_them() -> None:
@@ -62,6 +62,34 @@ def test_a_class_does_not_repeat_its_methods() -> None:
     found = texts(parse("class A:\n    x = 1\n\n    def f(self):\n        return 2\n"))
 
     assert found == {"A": "class A:\n    x = 1", "A.f": "    def f(self):\n        return 2"}
+
+
+LONG = {
+    "python": (
+        "def app():\n    size = 1\n{rest}    def inner(x):\n        return x\n    return 2\n"
+    ),
+    "javascript": (
+        "const app = (function () {\n  let size = 1\n{rest}"
+        "  function inner(x) {\n    return x\n  }\n  return { inner }\n})\n"
+    ),
+    "typescript": (
+        "function app() {\n  const size = [\n    1,\n    2,\n    3,\n  ]\n{rest}"
+        "  const inner = (x) => {\n    return x\n  }\n  return { inner }\n}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("code_lang", LONG)
+def test_of_a_very_long_function_those_within_it_are_units(code_lang: str) -> None:
+    """Such as the application that a factory makes: what is looked for stands deep in it."""
+    long = LONG[code_lang].replace("{rest}", "    work()\n" * 100)
+    short = LONG[code_lang].replace("{rest}", "")
+
+    assert {block.symbol for block in parse(short, code_lang).blocks} == {"app"}
+    document = parse(long, code_lang)
+    blocks = [(block.symbol, block.kind) for block in document.blocks]
+    assert blocks == [("app", "unit"), ("app.inner", "unit"), ("app", "gap")]
+    assert texts(document)["app.inner"].count("return") == 1
 
 
 def test_a_line_that_two_units_share_stays_with_the_first() -> None:

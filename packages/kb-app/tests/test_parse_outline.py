@@ -94,13 +94,13 @@ def test_two_resources_of_one_name_are_two_units() -> None:
         ("elixir", "defmodule A do\n  def f(0), do: 1\n  def f(n), do: n\n  defp g, do: 2\nend\n", [
             "A", "A.f", "A.g"]),
         ("tcl", ("package require Tcl\n\nproc ::a::f {x} {\n  set y 1\n}\nnamespace eval a {\n"
-         "    proc g {} {\n    }\n}\n"), [None, "a.f", "g"]),
+         "    proc g {} {\n    }\n}\n"), [None, "a.f", None, "g"]),
         ("pascal", ("unit A;\ntype\n  TRow = class(TObject)\n    function Size: Integer;\n  end;\n"
          "  TKind = (One);\n\nfunction TRow.Size: Integer;\nbegin\nend;\n"), [
-             "A", "TRow", "TRow.Size"]),
+             "A", "TRow", None, "TRow.Size"]),
         ("nim", "type\n  Row*[T] = ref object\n    id: int\n\nproc size*(r: Row): int =\n  1\n", [
             None, "Row", "size"]),
-        ("lua", "M.f = function(x)\nend\nlocal y = f(function() end)\n", ["M.f"]),
+        ("lua", "M.f = function(x)\nend\nlocal y = f(function() end)\n", ["M.f", None]),
         ("lisp", "(define (f x)\n  1)\n(define ((g a) b) 2)\n(defmethod (setf size) (n)\n  n)\n", [
             "f", "g", "size"]),
         ("ocaml", "let rec f x = g x\nand g x = 1\nexternal h : int -> int = \"h\"\n", [
@@ -109,7 +109,7 @@ def test_two_resources_of_one_name_are_two_units() -> None:
          "command! -nargs=1 H call a#f()\naugroup END\n"), ["a#f", "G", "H"]),
         ("fortran", ("module a\n  type(row) :: x\n  type, extends(base) :: row\n  end type row\n"
          "contains\n  pure function f(x) result(y)\n  end function f\nend module a\n"), [
-             "a", "row", "f"]),
+             "a", "row", None, "f"]),
         ("matlab", "% F.\nfunction [a, b] = f(x)\nend\n\nfunction g\nend\n", ["f", "g"]),
         ("batch", "@echo off\nrem Builds.\n:build\n:: no label\ngoto end\n:end\n", [
             None, "build", "end"]),
@@ -204,6 +204,28 @@ def test_a_test_is_called_by_its_sentence(code_lang: str, source: str, found: li
 
 
 @pytest.mark.parametrize(
+    ("code_lang", "source", "found"),
+    [
+        ("cmake", ("# F.\nmacro(f X)\n  set(a ${X})\nendmacro(f)\n\n# All.\nset(b 1)\n"
+                   "function(g)\nendfunction()\nset(c 2)\n"), [
+                       "f 1-4", "None 6-7", "g 8-9", "None 10-10"]),
+        ("perl", "sub f {\n  my %h = (\n    a => 1,\n  );\n}\n\nmy $x = f();\nprint $x;\n", [
+            "f 1-5", "None 7-8"]),
+        ("perl", "package A;\n\nmy $x = {\n  b => 1,\n};\n\nsub f {\n}\n1;\n", [
+            "A 1-5", "A.f 7-8", "None 9-9"]),
+        ("powershell", "function F\n{\n  if ($a)\n  {\n  }\n}\n\nF\n", ["F 1-6", "None 8-8"]),
+        ("vb", "Class A\n  Sub F()\n  End Sub\nEnd Class\n", ["A 1-1", "F 2-4"]),
+        ("makefile", "a: b\n\tc\nX = 1\nb:\n\td\n", ["a 1-3", "b 4-5"]),
+    ],
+)  # fmt: skip
+def test_a_unit_ends_with_the_line_that_closes_it(
+    code_lang: str, source: str, found: list[str]
+) -> None:
+    """What follows belongs to no function, and is not told to stand in one."""
+    assert places(source, code_lang) == found
+
+
+@pytest.mark.parametrize(
     ("code_lang", "source", "symbols"),
     [
         ("lisp", "(cl-defun f (x)\n  x)\n(ert-deftest g ()\n  t)\n(setq-default h 1)\n", [
@@ -212,7 +234,7 @@ def test_a_test_is_called_by_its_sentence(code_lang: str, source: str, found: li
                "`%o%` <- function(a, b) 1\n"), ["A", "show", "%o%"]),
         ("objc", ("static int\nfont_of (struct face *f,\n         int x)\n{\n  return g (x);\n}\n"
                   "\nvoid g(int x);\nstatic id make(void) {\n}\n- (void)run\n{\n}\n"), [
-                      "font_of", "make", "run"]),
+                      "font_of", None, "make", "run"]),
     ],
 )  # fmt: skip
 def test_what_its_own_macros_define_has_a_name(

@@ -180,7 +180,7 @@ def entries_of(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[E
     lines = LineIndex(text)
     around: dict[int, str] = {}
     for head, after in zip(heads, _closing(heads), strict=True):
-        start, end = head["start"], max(head["end"], heads[after - 1]["end"])
+        start, end = head["start"], max(_end(head), _end(heads[after - 1]))
         if head["kind"] == "heading":
             end = heads[after]["start"] if after < len(heads) else len(text)
         around = {level: symbol for level, symbol in around.items() if level < _level(head)}
@@ -209,7 +209,7 @@ def symbols_of(doc: StoredDoc, text: str, wanted: Callable[[str], bool]) -> Iter
         after = at + 1
         while after < len(heads) and _level(heads[after]) > level:
             after += 1
-        end = max(head["end"], heads[after - 1]["end"])
+        end = max(_end(head), _end(heads[after - 1]))
         last = start + len(text[start:end].rstrip()) - 1
         fields: types.OutlineEntries = {"level": level, "name": symbol}
         fields["line_start"] = text.count("\n", 0, start) + 1
@@ -247,6 +247,10 @@ def _closing(heads: Sequence[Mapping[str, Any]]) -> list[int]:
             closing[open_heads.pop()] = at
         open_heads.append(at)
     return closing
+
+
+def _end(head: Mapping[str, Any]) -> int:
+    return int(head.get("until", head["end"]))
 
 
 def _level(head: Mapping[str, Any]) -> int:

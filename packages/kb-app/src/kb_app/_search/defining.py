@@ -42,10 +42,14 @@ _LEAD = re.compile(
 _REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
 _GIVEN = re.compile(
     rb"#[ \t]*define[ \t]+(?P<macro>\w+)|define\([ \t]*[\"'](?P<constant>\w+)[\"'][ \t]*,"
+    rb"|(?:option|set)\([ \t]*(?P<option>\w+)(?=[ \t])"
     rb"|(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
     rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(?P<name>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
 )
-"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro."""
+"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro or
+an option of CMake."""
+_GIVING = (b"=", b"define", b"option(")
+"""One of which such a line has; of CMake, ``set(NAME value)`` gives one, too."""
 _WITHIN = re.compile(
     rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
     rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
@@ -144,7 +148,12 @@ def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[in
 
 
 def end_with_members(blocks: Sequence[Mapping[str, Any]], block: Mapping[str, Any]) -> int:
-    """Return where what a block defines ends: a class with what is defined in it."""
+    """Return where what a block defines ends: a class with what is defined in it.
+
+    That is kept with blocks since they are made by outline-5 and code-8.
+    """
+    if "until" in block:
+        return int(block["until"])
     end, within = int(block["end"]), f"{block.get('symbol')}."
     first = bisect_right(blocks, block["start"], key=lambda one: one["start"])
     for one in islice(blocks, first, None) if block.get("symbol") else ():
@@ -213,11 +222,12 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
     """
     data, letters = found.text.data, pattern.letters
     can_name = letters is None or any(map(is_word, letters))
+    is_cmake = doc["code_lang"] == "cmake"
     for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
         end = data.find(b"\n", start)
         line = start, len(data) if end < 0 else end
         head = None
-        if data.find(b"=", *line) >= 0 or data.find(b"define", *line) >= 0:
+        if is_cmake or any(data.find(sign, *line) >= 0 for sign in _GIVING):
             head = _GIVEN.match(data, start, start + _LONGEST_HEAD)
         if head is None and data[start : start + 1].isspace():
             head = _WITHIN.match(data, start, start + _LONGEST_HEAD)
@@ -227,9 +237,10 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
 
 def name_given(line: str) -> str | None:
     """Return what a line at the margin gives a value to, if it does."""
-    if line[:1].isspace() or not ("=" in line or "define" in line):
+    if line[:1].isspace():
         return None
-    given = _GIVEN.match(line[:_LONGEST_HEAD].encode())
+    head = line[:_LONGEST_HEAD].encode()
+    given = _GIVEN.match(head) if any(sign in head for sign in _GIVING) else None
     return given[given.lastgroup].decode() if given and given.lastgroup else None
 
 

@@ -451,7 +451,7 @@ class _Units:
         at = len(self._data[:start].decode("utf-8", "replace")) if self._text else start
         after = bisect_right(self._blocks, at, key=lambda block: block["start"])
         for block in reversed(self._blocks[max(0, after - _DEEPEST) : after]):
-            if block["end"] > at:
+            if block.get("until", block["end"]) > at:
                 first, last = self._lines(block)
                 if last > first:
                     line["unit"] = str(block["symbol"])

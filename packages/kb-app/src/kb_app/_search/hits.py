@@ -147,12 +147,13 @@ class _Document:
             blocks = (
                 block for doc in snapshot.find_docs(chunk["doc_id"], 1) for block in doc["blocks"]
             )
-            self._units = [(b["start"], b["end"]) for b in blocks if b["kind"] == "unit"]
+            units = (b for b in blocks if b["kind"] == "unit")
+            self._units = [(b["start"], b.get("until", b["end"])) for b in units]
 
-    def unit_around(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return the lines of the unit that the characters are in."""
+    def unit_around(self, end: int) -> tuple[int, int] | None:
+        """Return the lines of the innermost unit that a passage ends in, *end* not included."""
         around = next(
-            (unit for unit in self._units if unit[0] <= end - 1 < unit[1] and start < unit[1]), None
+            (unit for unit in reversed(self._units) if unit[0] <= end - 1 < unit[1]), None
         )
         return None if around is None else self._index.lines_of(*around)
 
@@ -228,9 +229,7 @@ class Renderer:
         margin = doc.text[doc.text.rfind("\n", 0, start) + 1 : start]
         if margin.isspace():  # of code, it tells how deep the first line is
             text, start = margin + text, start - len(margin)
-        return Passage(
-            text=text, start=start, end=end, lines=doc.lines, unit=doc.unit_around(start, end)
-        )
+        return Passage(text=text, start=start, end=end, lines=doc.lines, unit=doc.unit_around(end))
 
     def _hit(
         self,

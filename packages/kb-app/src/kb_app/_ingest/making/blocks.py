@@ -246,7 +246,7 @@ def paragraphs(lines: Lines, first: int, end: int, kind: str) -> Iterator[Region
 _CLOSING_MAX = 200
 _CLOSERS = re.compile(
     r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)|</[\w.:-]+>|---(?=\n)"  # ``})(jQuery);``
-    r"|(?://|end(?:if|for|foreach|while|switch)?\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*"
+    r"|(?://|(?i:end)(?:if|for|foreach|while|switch)?\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*"
 )
 
 

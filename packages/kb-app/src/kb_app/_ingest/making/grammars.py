@@ -12,7 +12,9 @@ A row names
 * ``constants``: node types that are units if long or if they hold a function, and what is a
   test called by a sentence;
 * ``opened``: node types that are looked through where they are long: what wraps most of a file,
-  such as the function of a module, and objects of functions.
+  such as the function of a module, and objects of functions;
+* ``closures``: kinds of units that are holders, too, where they are very long: functions, in
+  languages that have functions within functions.
 
 For resources (YAML, TOML, Makefiles, …) and for languages whose grammar is not worth its
 size, a pattern for the line that starts a unit, its header, is enough: the unit goes on to
@@ -45,6 +47,7 @@ class Language:
     leading: frozenset[str] = field(default=frozenset({"comment"}))
     constants: frozenset[str] = frozenset()
     opened: frozenset[str] = frozenset()
+    closures: frozenset[str] = frozenset()
 
 
 def _row(module: str, units: str, **sets: str) -> Language:
@@ -92,6 +95,7 @@ _SCRIPT = {
     " export_statement function_expression if_statement lexical_declaration member_expression"
     " new_expression object pair parenthesized_expression return_statement sequence_expression"
     " try_statement unary_expression variable_declaration variable_declarator",
+    "closures": "function method",
 }
 
 LANGUAGES: dict[str, Language] = {
@@ -205,6 +209,7 @@ LANGUAGES: dict[str, Language] = {
         inside="block if_statement elif_clause else_clause try_statement except_clause"
         " finally_clause with_statement",
         wrappers="decorated_definition",
+        closures="function",
     ),
     "ruby": _row(
         "tree_sitter_ruby",

@@ -8,7 +8,7 @@ at is told on the way.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -391,15 +391,35 @@ def _kept_blocks(
     Of very many, those that an outline is made of are kept, and the first of those.
     """
     there = [block for block in blocks if block.kind != "gap"]
+    ends = _ends(blocks)
     if len(there) <= _MOST_BLOCKS:
-        return tuple(map(_block, there)), ()
+        return tuple(_block(block, ends) for block in there), ()
     heads = [block for block in there if block.kind == "heading" or block.symbol]
-    kept = tuple(map(_block, heads[:_MOST_BLOCKS]))
+    kept = tuple(_block(block, ends) for block in heads[:_MOST_BLOCKS])
     return kept, (f"blocks: of {len(there):,}, headings alone were kept, {len(kept):,}",)
 
 
-def _block(block: Block) -> dict[str, object]:
+def _ends(blocks: Iterable[Block]) -> dict[int, int]:
+    """Return where units end with all that is in them, by where their heads begin."""
+    ends: dict[int, int] = {}
+    around: list[Block] = []
+    for block in blocks:
+        is_unit = block.kind == "unit"
+        if not is_unit and block.kind != "gap":
+            continue
+        # A gap has the level of the unit that it is a part of.
+        while around and around[-1].level >= block.level + (not is_unit):
+            around.pop()
+        ends.update((unit.start, block.end) for unit in around)
+        if is_unit:
+            around.append(block)
+    return ends
+
+
+def _block(block: Block, ends: Mapping[int, int]) -> dict[str, object]:
     fields: dict[str, object] = {"kind": block.kind, "start": block.start, "end": block.end}
+    if block.start in ends:
+        fields["until"] = ends[block.start]
     if block.heading_path:
         fields["heading_path"] = list(block.heading_path)
     if block.level:

@@ -92,12 +92,16 @@ def _unit(found: tuple[Node, str], first: int, last: int, place: _Place) -> Iter
     yield Region(first, last + 1, "unit", level, symbol, kind, next(place.numbers))
     if (holder := _holder(node, kind, place.language)) is not None:
         inner = replace(place, path=path, level=level, head=node.start_point.row)
+        if kind in place.language.closures:
+            inner = replace(inner, in_function=True)
         yield from _deeper(holder, inner)
 
 
 def _holder(node: Node, kind: str, language: Language) -> Node | None:
     """Return what holds the members of the unit *node*, if they are units of their own."""
     if node.type in language.holders:
+        return node
+    if kind in language.closures and _is_long(node, _LONG_FUNCTION):
         return node
     if node.type not in language.constants:
         return None
@@ -115,6 +119,8 @@ def _deeper(node: Node, place: _Place, around: _Lead | None = None) -> Iterator[
 
 _LONG_WRAPPER = 30
 """From so many rows on, what wraps units is looked through."""
+_LONG_FUNCTION = 100
+"""From so many rows on, functions within a function are units: no passage holds all of it."""
 
 
 def _is_looked_through(node: Node, language: Language) -> bool:
@@ -124,8 +130,8 @@ def _is_looked_through(node: Node, language: Language) -> bool:
     return kind == "ERROR" or (kind in language.opened and _is_long(node))
 
 
-def _is_long(node: Node) -> bool:
-    return node.end_point.row - node.start_point.row >= _LONG_WRAPPER
+def _is_long(node: Node, rows: int = _LONG_WRAPPER) -> bool:
+    return node.end_point.row - node.start_point.row >= rows
 
 
 class _Lead:

@@ -27,14 +27,14 @@ __all__ += [
 ]
 
 BOOK = "book-5"
-CODE = "code-7"
+CODE = "code-8"
 HTML = "html-8"
 IMAGE = "image-1"
 MAIL = "mail-7"
 MARKDOWN = "markdown-2"
 NOTEBOOK = "notebook-2"
 OFFICE = "office-6"
-OUTLINE = "outline-4"
+OUTLINE = "outline-5"
 PACKED = "packed-1"
 PDF = "pdf-4"
 SOUND = "sound-2"

@@ -1,13 +1,15 @@
-"""Code and resources without a grammar: a unit from each header line to the next.
+"""Code and resources without a grammar: a unit from each header line to its end or the next one.
 
 What the header lines look like is in ``kb_app._ingest.making.grammars``. Comments right before a
 header belong to its unit, those of several lines as a whole; nothing within such a comment, or
-within documentation that is a string of several lines, is a header. Lines before the first
-header are a gap. A signature and the clauses of a function (Erlang, Haskell) are one, and what
-stands in a module of Elixir or a package of Perl begins with its name. YAML is cut at its
-document markers first: a document that says what ``kind`` of resource it is and what its
-name is (Kubernetes) is one unit, ``Kind/namespace/name``. A long key is cut at those within it
-(``jobs.build``), and a list of what has names, as the tasks of a playbook, at these.
+within documentation that is a string of several lines, is a header. A unit ends with a line that
+only closes, as far left as its header, if one comes before anything else as far left. Lines before
+the first header, and after the end of a unit, are gaps. A signature and the clauses of a function
+(Erlang, Haskell) are one, and what stands in a module of Elixir or a package of Perl begins with
+its name. YAML is cut at its document markers first: a document that says what ``kind`` of resource
+it is and what its name is (Kubernetes) is one unit, ``Kind/namespace/name``. A long key is cut at
+those within it (``jobs.build``), and a list of what has names, as the tasks of a playbook, at
+these.
 Of XML, elements are units (``elements``).
 """
 
@@ -31,6 +33,13 @@ __all__ = ["OutlineParser"]
 _LONGEST_LINE = 1000
 _SYMBOL_MAX = 120
 _RESOURCE = re.compile(r"(apiVersion|kind|metadata):[ \t]*(.{0,200})")
+_CLOSES = re.compile(
+    r"\s*(?:[)\]}]+[;,)]*\s*(?:$|[#/;-])|end(?:function|macro|module|class|package|interface|task"
+    r"|program|func|def|fu|f)?(?![\w.:=]))",
+    re.IGNORECASE,
+)
+"""What a line at the margin of a unit's header is that ends the unit."""
+_OPENS = ("{", "(", "begin", "do")
 _NAMED = re.compile(r"[ \t]+(name|namespace):[ \t]*(.{1,200})")
 
 
@@ -54,10 +63,11 @@ class OutlineParser:
 
 
 def _regions(lines: Lines, language: str) -> Iterator[Region]:
+    if language == "yaml":
+        return _yaml(lines, HEADERS[language], 0, len(lines))
     if language == "xml":
         return settled(lines, flatten(elements(lines), len(lines), "gap"))
-    find = _yaml if language == "yaml" else _units
-    return find(lines, HEADERS[language], 0, len(lines))
+    return settled(lines, _units(lines, HEADERS[language], 0, len(lines)))
 
 
 def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
@@ -65,6 +75,7 @@ def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Regio
     blocks = _blocks(lines, header, first, end)
     inside = {line for last, at in blocks.items() for line in range(at, last + 1)}
     at, symbol, kind = first, None, None
+    head = first
     around: list[tuple[int, str]] = []
     for line in range(first, end):
         match = match_header(lines.texts[line], 0, _LONGEST_LINE)
@@ -74,11 +85,12 @@ def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Regio
         if header.holders and sort != "test":
             called = _within(around, header, sort, called, indent_of(lines.texts[line]))
         if header.has_clauses and called == symbol:
+            head = line
             continue
         start = _lead(lines, header, blocks, at, line)
-        yield from _unit(lines, at, start, symbol, kind)
-        at, symbol, kind = start, called, sort
-    yield from _unit(lines, at, end, symbol, kind)
+        yield from _unit(lines, at, head, start, symbol, kind)
+        at, head, symbol, kind = start, line, called, sort
+    yield from _unit(lines, at, head, end, symbol, kind)
 
 
 def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
@@ -162,12 +174,24 @@ def _closed(lines: Lines, closer: str, first: int, end: int) -> int:
 
 
 def _unit(
-    lines: Lines, first: int, end: int, symbol: str | None, kind: str | None
+    lines: Lines, first: int, head: int, end: int, symbol: str | None, kind: str | None
 ) -> Iterator[Region]:
-    if symbol is None:
-        yield from paragraphs(lines, first, end, "gap")
-    elif first < end:
-        yield Region(first, end, "unit", 1, symbol, kind)
+    """Yield what goes from line *first* to the next unit, the last header of its own at *head*."""
+    last = first if symbol is None else _last(lines, head, end)
+    if first < last:
+        yield Region(first, last, "unit", 1, symbol, kind)
+    yield from paragraphs(lines, last, end, "gap")
+
+
+def _last(lines: Lines, head: int, end: int) -> int:
+    """Return the line after the one that closes what begins at *head*; *end* where none does."""
+    margin = indent_of(lines.texts[head])
+    for line in range(head + 1, end):
+        text = lines.texts[line]
+        if lines.is_blank(line) or indent_of(text) > margin or text.strip() in _OPENS:
+            continue
+        return line + 1 if _CLOSES.match(text) else end
+    return end
 
 
 def _clean(name: str, kind: str) -> str:
