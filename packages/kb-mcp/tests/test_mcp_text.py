@@ -875,6 +875,29 @@ async def test_lines_of_a_file_are_no_numbers_of_a_text_that_has_others(kind: st
 
 
 @pytest.mark.parametrize(
+    "given", [{"places": ["zoo.html:42-90"]}, {"lines": "42-90"}, {"lines": 42}]
+)
+async def test_lines_of_a_file_are_all_passages_that_stand_there(given: dict[str, Any]) -> None:
+    """One of as many lines as it has in the file is told without numbers, as others are."""
+    texts = ["Otters swim.\n", "Beavers build.\n", "Moles dig.\n"]
+    made = document("zoo.html", "\n".join(texts), media="html")
+    places = [LineSpan(40, 42), LineSpan(43, 43), LineSpan(91, 99)]
+    chunks = zip(made.chunks, places, strict=True)
+    placed = tuple(replace(chunk, span=stored_span(place)) for chunk, place in chunks)
+    kb = knowledge_base(replace(made, chunks=placed))
+
+    place = given if "places" in given else {"path": "zoo.html", **given}
+    fetched = await told(kb, "fetch", place)
+
+    first = ["zoo.html#L40-L42", "  Otters swim."]
+    both = [*first, "#L43", "  Beavers build."]
+    said = [line.partition(" · ")[0] for line in fetched.split("\n")]
+    assert said == (first if given == {"lines": 42} else both)
+    refused = await told(kb, "fetch", {"path": "zoo.html", "lines": "100-"})
+    assert refused.startswith("error span_not_supported: 'zoo.html' is html")
+
+
+@pytest.mark.parametrize(
     "path", ["two  spaces.md", " led.md", "a\nb.md", "a\x1b[31mb.md", "C# x.md"]
 )
 async def test_a_path_is_printed_as_it_can_be_asked_for(path: str) -> None:

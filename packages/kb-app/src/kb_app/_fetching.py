@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 from kb_app import _reading
 from kb_app._by_name import part_named
 from kb_app._citing.resolving import cite
-from kb_app._media import medium_of
+from kb_app._media import has_lines, medium_of
 from kb_app._outlines import outline_of
 from kb_app._search.filtering import nearest_of
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import chunk_named, document_named, unpacked
 from kb_app.shown import as_given
 from kb_core import wire
-from kb_core.citations import UnknownFragment
+from kb_core.citations import Citation, LineSpan, UnknownFragment
 from kb_core.errors import DocNotFound, InvalidInput, KbError
 from kb_core.ports import IndexSnapshot, StoredDoc
 from kb_core.search import CHARS_PER_TOKEN
@@ -157,6 +157,9 @@ def fetch_place(
         return _cited(snapshot, place, max_tokens, fresh)
     doc = _document(snapshot, place)
     first, last = place.lines
+    if not has_lines(doc) and 0 < first <= (last or _END):  # those of the file may be cited
+        lines = Citation(doc["path"], LineSpan(first, last or _END)).uri
+        return cite(snapshot, lines, doc["source_id"], fresh, max_tokens=max_tokens, field="lines")
     if last is not None:
         return _reading.fetch_span(snapshot, doc["doc_id"], (first, last), max_tokens, fresh)
     found = _reading.fetch_span(snapshot, doc["doc_id"], (first, _END), max_tokens, fresh)

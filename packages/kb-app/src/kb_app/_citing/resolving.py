@@ -87,12 +87,16 @@ def cite(
 
 
 def _around(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequence[StoredChunk]:
-    """Return the chunks that are cited by lines of the file among which the first one is."""
+    """Return the chunks that are cited by lines of the file some of which are among those cited."""
     if not isinstance(citation.span, LineSpan | CodeSpan):
         return []
-    line, cited = citation.span.start, snapshot.doc_chunks(doc["doc_id"])
-    by_lines = [c for c in cited if isinstance(citation_of(c).span, LineSpan | CodeSpan)]
-    return [c for c in by_lines if c["span"] and c["line_start"] <= line <= c["line_end"]]
+    first, last = citation.span.start, citation.span.end
+    there = []
+    for chunk in snapshot.doc_chunks(doc["doc_id"]):
+        span = citation_of(chunk).span if chunk["span"] else None
+        if isinstance(span, LineSpan | CodeSpan) and span.start <= last and first <= span.end:
+            there.append(chunk)
+    return there
 
 
 def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) -> FilePlace:

@@ -63,6 +63,8 @@ _HEADED = 400
 """Characters at least that are left for what stands above and below a list."""
 _IN_FULL = 40
 """Documents that are listed with date, size and tags."""
+_LINES_OF_THE_FILE = frozenset({Media.HTML.value, Media.NOTEBOOK.value})
+"""Media that are cited by lines of the file, of which the text has others, if as many by chance."""
 _LISTED = 15
 """Names of one kind that are worth a place in a line."""
 
@@ -297,7 +299,8 @@ def _lines(found: _Json, first: int) -> list[str]:
 
 def _as_hit(chunk: _Json, found: _Json) -> _Json:
     place = chunk["source_spans"][0]
-    has_lines = first_line(place, chunk["text"]) is not None
+    is_by_lines = found.get("media") not in _LINES_OF_THE_FILE
+    has_lines = is_by_lines and first_line(place, chunk["text"]) is not None
     return {
         "passage": {
             "text": chunk["text"],

@@ -288,6 +288,7 @@ def _with_trust(call: Call, found: Answer) -> Answer:
         is_code = known.get("media") == Media.CODE.value
         return {
             **found,
+            "media": known.get("media"),
             "trust_level": known["trust_level"],
             "enclosed": enclosed,
             "is_code": is_code,
