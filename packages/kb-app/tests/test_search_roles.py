@@ -18,6 +18,7 @@ from kb_app._search.ranking import Place, Row, page_of, parted
 from kb_app._search.roles import in_their_places, is_enough, is_late
 from kb_app._wiring import parts_of
 from kb_app.config import Embedding, Source
+from kb_app.testing import SearchWorld
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
 from kb_core.ports import StoredChunk, StoredDoc
@@ -43,6 +44,41 @@ FILES = {
 
 
 QUESTION = "connection taken pool wait"
+
+
+TOLD = "A client of the relay is asked for {}."
+"""What was not translated stands in each."""
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What is a client of the relay asked for?", "docs/en/user.en.md"),
+        ("Was wird ein client der relay gefragt?", "docs/de/user.de.md"),
+        ("qu'est-ce que la relay client asked", "docs/zh-CN/user.zh-CN.md"),
+        ("client relay asked", "docs/zh-CN/user.zh-CN.md"),
+    ],
+)
+def test_of_translations_that_in_the_language_of_the_question_comes_first(
+    tmp_path: Path, question: str, first: str
+) -> None:
+    """Where there is one: else, and where nothing tells, they stand as words have them."""
+    world = SearchWorld(tmp_path)
+    texts = {
+        "docs/de/user.de.md": TOLD.format("a word, ein Wort") + " Und mehr davon.",
+        "docs/en/user.en.md": TOLD.format("a word") + " There is more of it, and of the rest.",
+        "docs/zh-CN/user.zh-CN.md": TOLD.format("client"),
+        "docs/fr/other.fr.md": "Rien.",
+    }
+    made = world.corpus.publication(*(world.corpus.document(*each) for each in texts.items()))
+    stats = {**made.stats, "lang_breakdown": {"en": 2, "de": 1}}
+    world.publish(replace(made, stats=stats))
+
+    engine = world.engine()
+    hits = engine.search(SearchQuery(text=question, mode=SearchMode.LEXICAL)).hits
+
+    assert hits[0].doc_path == first
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
 @pytest.mark.parametrize(

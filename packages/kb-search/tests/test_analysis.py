@@ -12,7 +12,7 @@ from kb_core.records import ChunkRecord
 from kb_core.testing.documents import document
 from kb_search import analysis
 from kb_search.analysis import analyze, fold, query_terms, spelled_otherwise
-from kb_search.asking import asking_words
+from kb_search.asking import asked_in, asking_words
 from kb_search.schema import lengths_of, scored_texts
 
 
@@ -254,6 +254,26 @@ def test_words_that_only_ask_are_told_where_something_is_asked(
     assert asking_words(question) == {*only_asks.split()}
     asked = query_terms(question, ("en", "de"))
     assert {term.exact for term in asked if term.only_asks} == {*fold(only_asks).split()}
+
+
+@pytest.mark.parametrize(
+    ("question", "langs"),
+    [
+        ("what is the default", "en"),
+        ("wie lange ist das Passwort gültig", "de"),
+        ("où est la valeur par défaut", "fr"),
+        ("how to turn on", "en fr"),
+        ("paste_max_lines", ""),
+        ("", ""),
+        ("既定値は何ですか", "ja"),
+        ("默认值", "zh ja"),
+        ("기본값은 무엇입니까", "ko"),
+    ],
+)
+def test_small_words_and_scripts_tell_the_languages_that_a_question_may_be_in(
+    question: str, langs: str
+) -> None:
+    assert asked_in(question) == {*langs.split()}
 
 
 _ASKED = [*("how", "what", "is", "the", "long", "to"), *("otter", "lock", "?", "ein", "was")]

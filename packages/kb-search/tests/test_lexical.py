@@ -209,6 +209,28 @@ def test_a_rare_spelling_of_a_common_word_tells_no_more_than_the_word(
     assert found.index(spelled) > max(found.index(each) for each in walrus)
 
 
+def test_a_common_word_tells_no_more_in_a_text_of_another_language(tmp_path: Path) -> None:
+    """Of a manual in eight languages the untranslated parts of each came before the original."""
+    corpus = Corpus()
+    english = [f"The lines of number {n} are lines of their own." for n in range(60)]
+    asked = "Lines that are pasted are confirmed."
+    italian = "La linea è lunga, e le linee sono corte. Lines, and again lines of lines."
+    documents = [corpus.document(f"en/{n}.md", text) for n, text in enumerate([*english, asked])]
+    documents += [
+        corpus.document(f"it/{n}.md", f"{italian} Numero {n}.", lang="it") for n in range(9)
+    ]
+    documents += [corpus.document(f"en/p{n}.md", f"What is pasted in {n}.") for n in range(12)]
+    made = corpus.publication(*documents)
+    stats = {**made.stats, "lang_breakdown": {"en": 73, "it": 9}}
+    with closing(Writer(tmp_path)) as writer:
+        writer.publish(replace(made, stats=stats))
+
+    found = search(Reader(tmp_path).snapshot(), "pasted lines")
+
+    assert asked in found[:13]
+    assert not any("linea" in text for text in found[:13])
+
+
 def test_a_passage_of_nothing_but_common_words_is_still_found(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, ["the end", "the beginning", "the middle"])
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["ASKS", "asking_words"]
+__all__ = ["ASKS", "asked_in", "asking_words"]
 
 
 class _Language(NamedTuple):
@@ -99,11 +99,45 @@ def asking_words(text: str) -> frozenset[str]:
     None, where it is no question, or has no other words: one begins with a word that asks among its
     first three, or with a verb that helps, and has another word of these, or a question mark.
     """
-    words = "".join(sign if sign.isalnum() else " " for sign in text.lower()).split()
+    words = _words(text)
     found = max((_found(language, words) for language in _LANGUAGES.values()), key=len)
     is_marked = text.rstrip().endswith("?")
     is_question = len(found) > 1 or (is_marked and bool(found))
     return found if is_question and not found.issuperset(words) else frozenset()
+
+
+@lru_cache(maxsize=64)
+def asked_in(text: str) -> frozenset[str]:
+    """Return the languages, ISO 639-1, that *text* may be in by its small words or its script.
+
+    None, where nothing tells. Chinese characters alone are of two languages, and two may have as
+    many of the small words.
+    """
+    if codes := _by_script(text):
+        return codes
+    words = _words(text)
+    counts = {
+        code: len((one.asks | one.helping | one.beside).intersection(words))
+        for code, one in _LANGUAGES.items()
+    }
+    most = max(counts.values())
+    return frozenset(code for code, count in counts.items() if most and count == most)
+
+
+_SCRIPTS = (("\u3040", "\u30ff", "ja"), ("\uac00", "\ud7a3", "ko"), ("\u3400", "\u9fff", "zh ja"))
+
+
+def _by_script(text: str) -> frozenset[str]:
+    if text.isascii():
+        return frozenset()
+    for first, last, codes in _SCRIPTS:
+        if any(first <= sign <= last for sign in text):
+            return frozenset(codes.split())
+    return frozenset()
+
+
+def _words(text: str) -> list[str]:
+    return "".join(sign if sign.isalnum() else " " for sign in text.lower()).split()
 
 
 def _found(language: _Language, words: list[str]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -234,6 +234,7 @@ class _Scorer:
         most = most_said = 0.0
         held = {stem for stem in term.stems if self._statistics.frequency("stem", stem)}
         kept = self._as_one_word([stem for stem in spelled_stems(term.exact) if stem in held])
+        kept |= self._as_the_word(held, term.exact)
         for stem in term.stems:
             weight = self._informs(stem) * term.count * kept.get(stem, 1.0)
             said = weight * self._share(stem)
@@ -246,7 +247,7 @@ class _Scorer:
         self._add("exact", term.exact, exact * most_said)
         self._add("ident", term.exact, weights.ident * most)
 
-    def _as_one_word(self, spellings: Sequence[str]) -> Mapping[str, float]:
+    def _as_one_word(self, spellings: Sequence[str]) -> dict[str, float]:
         """Return what each spelling keeps of its weight: none tells more than the commonest."""
         total, frequency = self._statistics.total, self._statistics.frequency
         told = {
@@ -255,6 +256,22 @@ class _Scorer:
         }
         least = min(told.values(), default=0.0)
         return {stem: least / each for stem, each in told.items()}
+
+    def _as_the_word(self, stems: Iterable[str], word: str) -> dict[str, float]:
+        """Return what stems keep of their weight that fewer passages hold than hold the word.
+
+        Those have it as another language cuts it: *lines* is rare as what Italian makes of it,
+        and tells as little there as anywhere.
+        """
+        total, frequency = self._statistics.total, self._statistics.frequency
+        passages = frequency("exact", word)
+        rare = {stem: frequency("stem", stem) for stem in stems}
+        told = inform(total, passages) * idf(total, max(1, passages))
+        return {
+            stem: told / (inform(total, held) * idf(total, held))
+            for stem, held in rare.items()
+            if held < passages
+        }
 
     def _share(self, stem: str) -> float:
         """Return what a stem tells in the text of a passage, as a share of its BM25 weight."""

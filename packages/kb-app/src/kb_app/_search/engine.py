@@ -81,6 +81,8 @@ _FACETS = (
     ("repo", "repo"),
 )
 """Filters whose values are counted, and where a chunk has them."""
+_SEVERAL = 2
+"""Languages from which on texts may be translations of each other."""
 _DECIDED = 0.6
 """The confidence from which nothing is read closely: a third of the questions of nineteen
 collections, half of those that are easy, and no order gets worse. From .5 to .7 it is the same."""
@@ -236,7 +238,7 @@ class Engine:
         run.watch.lap()
         fused = self.rank(proposals, query, run.dates)
         run.watch.fusion_secs = run.watch.lap()
-        placed = self._by_role(run, fused) if by_role else fused
+        placed = self._by_role(run, self._in_its_language(run, fused)) if by_role else fused
         rows = self._rerank(run, placed, proposals)
         ranking = RankedList(run, proposals, fused, *self.limited(rows, run.per_doc))
         if run.cursor is not None:
@@ -322,6 +324,22 @@ class Engine:
 
     def _state(self, channels: Channel) -> State:
         return State.of(self.snapshot.control, channels)
+
+    def _in_its_language(self, run: _Run, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return *rows*, of texts in several languages that in the question's language first.
+
+        Not where all is in one language, nor where nothing is to count but ranks, or nearness.
+        """
+        langs = self.snapshot.control.stats.get("lang_breakdown") or {}
+        is_by_one = self.settings.fusion == "rrf" or run.query.mode is SearchMode.VECTOR
+        if is_by_one or not rows or sum(map(bool, langs)) < _SEVERAL:
+            return rows
+        from kb_app._search.roles import STEP
+        from kb_app._search.translations import in_its_language  # for several languages
+
+        head, rest = parted(rows, STEP, self.renderer.places)
+        chunks = self.renderer.chunks([row.chunk_key for row in head])
+        return [*in_its_language(head, chunks, run.query.text), *rest]
 
     def _by_role(self, run: _Run, rows: Sequence[Row]) -> Sequence[Row]:
         """Return *rows*, the first of them that are code in the order of what they are, too.

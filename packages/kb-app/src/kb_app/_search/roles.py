@@ -42,6 +42,7 @@ __all__ = [
     "mostly_code",
     "role_filter",
     "role_of",
+    "scored",
     "weight_of",
     "wish_of",
 ]
@@ -301,7 +302,7 @@ def in_their_places(
         scores[at] *= _beside_code(known[at], wish, is_own=at in own)
     others = sorted(scores.items(), key=lambda row: -round(row[1], 6))
     order = _mixed(places, others, own, wish)
-    return [_scored(head[at], row.score) for at, row in zip(order, head, strict=True)]
+    return [scored(head[at], row.score) for at, row in zip(order, head, strict=True)]
 
 
 def _mixed(
@@ -338,7 +339,7 @@ def _home(chunk: StoredChunk) -> Home:
     return chunk["source_id"], chunk["repo"]
 
 
-def _scored(row: Row, score: float) -> Row:
+def scored(row: Row, score: float) -> Row:
     """Return *row* with another score; what words alone say of it stays."""
     fused = row.fused if row.kind == "bm25" else row.fused._replace(score=score)
     return row._replace(fused=fused, score=score)
