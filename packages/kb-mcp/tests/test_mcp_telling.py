@@ -105,6 +105,27 @@ def test_a_passage_without_a_word_has_no_line_that_tells() -> None:
     assert [*picked] == [1]
 
 
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        (" * @since 3.0", False),
+        ("    // @access private", False),
+        ("} else {", False),
+        (" * @param seconds how long an otter dives", True),
+        ("@app.route('/dens')", True),
+        ("return False", True),
+    ],
+)
+def test_a_line_that_only_says_that_it_is_there_tells_nothing(line: str, is_told: bool) -> None:
+    hit = {"media": "code", "doc_path": "a.js"}
+    text = f"how far\n{line}\nan otter dives\n{'x ' * 400}\n"
+    piece = Piece(hits=(hit,), text=text, start=0, end=len(text), first=1)
+
+    picked = Telling("otter", [piece]).picked({0: 1}, 200)[0]
+
+    assert (f"2 {line}" in picked.lines()) is is_told
+
+
 def test_a_line_that_says_what_another_said_is_not_told_again() -> None:
     """Such as that of a copy of the file, or of what was made of it."""
     said, short = "An otter holds its breath for eight minutes at most.", "An otter swims."

@@ -65,6 +65,11 @@ _COMMENTS, _STRINGS = ("#", "//", "--", ";", "*/"), ('"""', "'''")
 _WORDS = re.compile(r"[^\W_]")
 _TAG = re.compile(r"<[^<>\n]+>|^\.\. (?:_[^\n]+:|[\w-]+::(?: [A-Za-z_]+)?)\s*$")
 """What says nothing in prose, as an anchor with the name of the heading below it."""
+_SAYS_NOTHING = re.compile(
+    r"\s*(?:(?:[*#]|//[/!]?|--)\s*[@\\]\w+\b.*|[\W_]*(?:begin|break|do|else|end|finally|pass|try)[\W_]*)"
+)
+"""A line of code that tells no more than that it is there, but for words of the query: a tag of
+documentation (``@since 3.0``), and what stands between two blocks."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ENDS_OPEN = re.compile(r"[\w)\]'’\"”*`],?\s*\Z")
 _GOES_ON_WITH = re.compile(r"\s*(?![\w-]+:\s)[(\[“‘\"'`*_]{0,3}([^\W\d_])")
@@ -275,10 +280,14 @@ class Telling:
         if heading:
             lines = ["" if bare_heading(line) == heading else line for line in lines]
         for number, said in enumerate(lines) if piece.is_code else _sentences(lines):
-            if _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
-                whole = said.rstrip()
-                text = around(whole, self._query)
-                yield _Part(number, text, frozenset(self._words(said)), text != whole)
+            if not _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
+                continue
+            words = frozenset(self._words(said))
+            if piece.is_code and not words and _SAYS_NOTHING.fullmatch(said):
+                continue
+            whole = said.rstrip()
+            text = around(whole, self._query)
+            yield _Part(number, text, words, text != whole)
 
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):
