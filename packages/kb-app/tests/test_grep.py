@@ -273,6 +273,9 @@ def test_an_option_of_cmake_is_defined_where_it_has_its_default(line: str, is_on
     (found,) = asked(doc, pattern="WALK")["files"]
 
     assert ["is_definition" in each for each in found["lines"]] == [is_one]
+    uses = document("a.c", "#ifdef WALK\n#ifndef WALK\n", media="code")
+    (first, *_) = asked(uses, doc, pattern="WALK")["files"]
+    assert first["doc_path"] == ("CMakeLists.txt" if is_one else "a.c")
 
 
 @pytest.mark.parametrize("before", ["", "# 한국어 été\n"])

@@ -125,9 +125,11 @@ def is_late(doc: StoredDoc) -> bool:
     """Say whether a file comes after all that does something, where names are looked for.
 
     What was changed once is of the past: a changelog holds every name. Declarations say again
-    what is called how.
+    what is called how. Builds of CMake do something, and define what code asks for.
     """
-    is_aside = role_of(doc) in {FileRole.TESTS, FileRole.CONFIG} or _is_example(doc)
+    role = role_of(doc)
+    is_settings = role is FileRole.CONFIG and doc["code_lang"] != "cmake"
+    is_aside = is_settings or role is FileRole.TESTS or _is_example(doc)
     return is_aside or _is_record(doc) or declares(doc)
 
 
