@@ -1,6 +1,7 @@
 """Chunks of Markdown and of plain text."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from textwrap import dedent
 
@@ -136,6 +137,31 @@ def test_a_table_that_is_cut_stands_under_the_names_of_its_columns() -> None:
     ]
     assert len(found) > first + 3
     assert found[-1][0] == ("Car", "Next")
+
+
+def test_of_a_table_that_tells_of_a_name_in_each_row_few_rows_make_a_chunk() -> None:
+    """Their sizes are what they are: rows only count for more where a chunk is to end."""
+    head = "| Key | Default | Meaning |\n|---|---|---|"
+    names = ("`wait_secs`", '<a id="x">E_BUSY</a>', "--all, -a", "**sort**", "`push` URL", "theme")
+    told = [f"| {name} | 1 | {words(5)} |" for name in names]
+    others = {
+        "longer names": [f"| a {name} b | 1 | {words(5)} |" for name in names],
+        "figures": [f"| {name} | 1 | 12.5 % of 3 or 4 |" for name in names],
+        "three rows": told[:3],
+    }
+    found = drafts(f"# Keys\n\n{words(4)}\n\n{head}\n" + "\n".join(told), WordCounter(), LIMITS)
+    text = f"# Keys\n\n{words(4)}\n\n{head}\n" + "\n".join(told)
+    held = [text[draft.start : draft.end] for draft in found]
+
+    assert [[row for row in told if row in one] for one in held] == [[row] for row in told]
+    assert head in held[0]
+    assert [draft.token_count for draft in found] == list(map(WordCounter().count, held))
+    assert {draft.heading_path for draft in found[1:]} == {("Keys", "Key, Default, Meaning")}
+    for rows in others.values():
+        text = f"# Keys\n\n{head}\n" + "\n".join(rows)
+        assert chunked(text, WordCounter(), replace(LIMITS, target_tokens=99, max_tokens=99)) == [
+            text
+        ]
 
 
 def test_columns_without_a_line_under_them_have_names_where_nothing_else_can_stand_there() -> None:

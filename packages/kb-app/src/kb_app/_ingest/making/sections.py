@@ -7,17 +7,19 @@ nothing. Tiny sections under one heading are merged up to the target, so that no
 lone line without need. The heading path of a chunk is what its sections have in common.
 
 The head of a table stays with its first row. A chunk that goes on with a table that was cut
-stands under the names of its columns, too: a row says little without them.
+stands under the names of its columns, too: a row says little without them. Of a table that
+tells of one name in each row, such as a reference of settings, few rows make a chunk: whoever
+asks is after one of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from kb_app._ingest.making.cutting import BLOCK, PART, SECTION, Group, Piece, Sizes, pack
+from kb_app._ingest.making.cutting import BLOCK, LINE, PART, SECTION, Group, Piece, Sizes, pack
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument
 from kb_core.ports import TokenCounter
 
@@ -32,6 +34,13 @@ _VALUE = re.compile(r"[-+(]?[\d.,:/ %€$£¥T-]*\d[\d.,:/ %€$£¥)TZ-]*")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
 _MARKS = re.compile(r"[*_`]+|\[([^\]]*)\]\([^()]*\)")
 _CELLS = re.compile(r"(?<!\\)\||\t")
+_TAGS = re.compile(r"<[^<>\n]*>")
+_ENTRY = 3
+"""How many times its tokens a row that tells of a name counts, towards the target: questions about
+settings find as many with 5, which makes a quarter more passages of it, and fewer with 2."""
+_FEW, _MOSTLY, _TOLD = 4, 2 / 3, 12
+"""The rows that such a table has at least, the share of them that tell of a name, and in how many
+letters: figures tell nothing apart."""
 
 
 def section_chunks(
@@ -53,9 +62,16 @@ def section_chunks(
         lambda piece: blocks[piece.owner].kind not in _LINE_KINDS,
         {owner: head.end for owner, head in heads.items()},
     )
+    references = {
+        owner: head.end
+        for owner, head in heads.items()
+        if _is_reference(document.text, blocks[owner], head)
+    }
+    if references:
+        fitted = _by_rows(document.text, fitted, references, sizes)
     packed: list[Sequence[Piece]] = []
     for _, bundle in groupby(fitted, lambda piece: bundle_of[piece.owner]):
-        packed += pack(list(bundle), limits, limits.overlap_tokens)
+        packed += _packed(list(bundle), references, limits)
     return [
         ChunkDraft(
             start=group.start,
@@ -110,6 +126,55 @@ def _heads(document: ParsedDocument) -> dict[int, _Head]:
         if names:
             heads[number] = _Head(names[:_LONGEST_NAMES], end if end > 0 else block.end)
     return heads
+
+
+def _is_reference(text: str, block: Block, head: _Head) -> bool:
+    """Say whether a table tells of one name in each row, as references of settings do."""
+    rows = text[head.end : block.end].split("\n")
+    rows = [row for row in rows if row.strip() and not _RULE.fullmatch(row)]
+    return len(rows) >= _FEW and sum(map(_is_entry, rows)) >= _MOSTLY * len(rows)
+
+
+def _is_entry(row: str) -> bool:
+    cells = _CELLS.split(row.strip().strip("|"))
+    name = _TAGS.sub("", cells[0]).strip()
+    is_code = len(name) > 1 and name[0] == name[-1] == "`"
+    is_name = is_code or len(name.replace(", ", ",").split()) == 1
+    return is_name and any(sum(map(str.isalpha, cell)) >= _TOLD for cell in cells[1:])
+
+
+def _by_rows(
+    text: str, fitted: Sequence[Piece], references: Mapping[int, int], sizes: Sizes
+) -> list[Piece]:
+    """Return pieces, those of *references* cut at each row after the first, which ends there."""
+    parts: list[Piece] = []
+    for piece in (each for each in fitted if each.owner in references):
+        at, joint = piece.start, piece.joint
+        while at < piece.end:
+            line = text.find("\n", max(at, references[piece.owner]), piece.end)
+            end = line + 1 if line >= 0 else piece.end
+            parts.append(Piece(at, end, 0, joint, piece.owner))
+            at, joint = end, LINE
+    tokens = sizes.of([(part.start, part.end) for part in parts])
+    rows = [part._replace(tokens=size) for part, size in zip(parts, tokens, strict=True)]
+    return sorted([*(each for each in fitted if each.owner not in references), *rows])
+
+
+def _packed(
+    pieces: Sequence[Piece], references: Mapping[int, int], limits: ChunkLimits
+) -> list[Sequence[Piece]]:
+    """Return *pieces* in groups, fewer of the rows of *references* in each."""
+    if references.keys().isdisjoint(piece.owner for piece in pieces):
+        return pack(pieces, limits, limits.overlap_tokens)
+    counted = [
+        piece._replace(tokens=max(piece.tokens, min(_ENTRY * piece.tokens, limits.target_tokens)))
+        if piece.owner in references
+        else piece
+        for piece in pieces
+    ]
+    own = {piece.start: piece for piece in pieces}
+    groups = pack(counted, limits, limits.overlap_tokens)
+    return [[own[piece.start] for piece in group] for group in groups]
 
 
 def _columns(blocks: Sequence[Block], heads: dict[int, _Head], group: Group) -> tuple[str, ...]:

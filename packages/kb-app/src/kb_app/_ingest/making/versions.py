@@ -42,8 +42,8 @@ TABLE = "table-2"
 TEXT = "text-6"
 
 CODE_CHUNKS = "code-2"
-MARKDOWN_CHUNKS = "markdown-4"
-PARAGRAPHS = "paragraphs-3"
+MARKDOWN_CHUNKS = "markdown-5"
+PARAGRAPHS = "paragraphs-4"
 
 PARSERS = (
     BOOK,

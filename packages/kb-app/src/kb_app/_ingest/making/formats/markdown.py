@@ -18,8 +18,9 @@ but images, links, HTML and tags.
 
 Chunks are headings first, then whole blocks, up to the target size. A paragraph, code block,
 table or item of a list is not cut while it fits; where one has to be cut, the parts overlap
-by whole sentences or, in code and tables, lines. Short front matter goes with the first
-section. Tiny sections under one heading are merged.
+by whole sentences or, in code and tables, lines. Of a table that is a reference, few rows make
+a chunk (``sections``). Short front matter goes with the first section. Tiny sections under one
+heading are merged.
 """
 
 from __future__ import annotations
