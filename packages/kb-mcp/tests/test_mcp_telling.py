@@ -209,6 +209,22 @@ def test_of_a_table_the_rows_that_tell_are_told_with_its_head_and_not_their_neig
     assert picked[0].told == ("1 | animal | depth | remarks |", f"3 {rows[0]}", f"5 {otter}")
 
 
+def test_a_row_is_told_whole_and_without_what_sets_its_columns() -> None:
+    """Of a table with wide columns a row was a sentence of its last cell, without its name."""
+    rows = [f"| {name:^40} | {'1':^90} | {said:90} |" for name, said in (
+        ("otter", "Swims by the weir. Seen at dusk."), ("mink", "Swims by the mill. Rare."),
+    )]  # fmt: skip
+    text = "\n".join(rows)
+    piece = Piece(hits=({"media": "markdown"},), text=text, start=0, end=len(text), first=1)
+
+    picked = Telling("where does an otter swim", [piece]).picked({0: 10}, 130)
+
+    assert picked[0].told == (
+        "1 | otter | 1 | Swims by the weir. Seen at dusk. |",
+        "2 | mink | 1 | Swims by the mill. Rare. |",
+    )
+
+
 def test_lines_of_the_first_passages_compete_and_of_the_next_where_those_were_given() -> None:
     notes = [document(f"n/{n}.md", f"Otter {n} swims by.\n" + "x\n" * 600) for n in range(20)]
     query = in_passages(SearchQuery(text="otter swims", mode=SearchMode.LEXICAL, k=20))

@@ -70,6 +70,8 @@ _SAYS_NOTHING = re.compile(
 )
 """A line of code that tells no more than that it is there, but for words of the query: a tag of
 documentation (``@since 3.0``), and what stands between two blocks."""
+_PADDING = re.compile(r" {2,}")
+"""What sets the columns of a table one below the other: rows that are told stand apart."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ENDS_OPEN = re.compile(r"[\w)\]'’\"”*`],?\s*\Z")
 _GOES_ON_WITH = re.compile(r"\s*(?![\w-]+:\s)[(\[“‘\"'`*_]{0,3}([^\W\d_])")
@@ -171,7 +173,7 @@ class _Part:
     text: str
     words: frozenset[str]
     is_cut: bool
-    """Whether it says more than is shown of it."""
+    """Whether more stands there than is shown of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +281,8 @@ class Telling:
         lines = piece.text.split("\n")
         if heading:
             lines = ["" if bare_heading(line) == heading else line for line in lines]
-        for number, said in enumerate(lines) if piece.is_code else _sentences(lines):
+        plain = [_PADDING.sub(" ", line) if line.startswith("|") else line for line in lines]
+        for number, said in enumerate(lines) if piece.is_code else _sentences(plain):
             if not _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
                 continue
             words = frozenset(self._words(said))
@@ -287,7 +290,8 @@ class Telling:
                 continue
             whole = said.rstrip()
             text = around(whole, self._query)
-            yield _Part(number, text, words, text != whole)
+            is_padded = not piece.is_code and plain[number] != lines[number]
+            yield _Part(number, text, words, is_cut=text != whole or is_padded)
 
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):
