@@ -204,11 +204,11 @@ def test_whole_words_have_no_letter_beside_them(text: str, word: str) -> None:
 
 @given(
     text=st.text(st.sampled_from("ab é한語\n-"), max_size=20),
-    word=st.sampled_from(["a", "é", "b "]),
+    word=st.sampled_from(["a", "aa", "é", "b ", "^a", "a$", "aa$", "^aa$", "^$", "a|é"]),
 )
 def test_spans_are_where_the_standard_library_matches(text: str, word: str) -> None:
     for line in text.split("\n"):
-        spans = [match.span() for match in re.finditer(word, line)]
+        spans = [match.span() for match in re.finditer(word, line) if match[0]]
         assert compile_pattern(word).spans(line) == spans
 
 
@@ -351,17 +351,21 @@ def test_what_makes_a_large_program_is_looked_through_in_smaller_steps() -> None
 @given(
     letters=st.sampled_from(["", "a", "b", "ab", "abc", "é", "한", "a b"]),
     ends=st.sampled_from([("", ""), ("^", ""), ("", "$"), ("^", "$")]),
-    text=st.text(st.sampled_from("aabbc é한\n\n"), max_size=60),
+    ignore_case=st.booleans(),
+    text=st.text(st.sampled_from("aabBc é한\n\n"), max_size=60),
 )
 def test_letters_and_ends_of_lines_are_found_as_bytes(
-    letters: str, ends: tuple[str, str], text: str
+    letters: str, ends: tuple[str, str], ignore_case: bool, text: str
 ) -> None:
     pattern = f"{ends[0]}{letters}{ends[1]}"
     if not pattern:
         return
 
-    assert (compile_pattern(pattern).plain is None) is (pattern in {"^", "$"})
-    assert found(pattern, text) == expected(pattern, text)
+    is_plain = compile_pattern(pattern, ignore_case=ignore_case).plain is not None
+    differs = ignore_case and letters not in {"", "한"}
+    assert is_plain is (pattern not in {"^", "$"} and not differs)
+    flags = re.IGNORECASE if ignore_case else 0
+    assert found(pattern, text, ignore_case=ignore_case) == expected(pattern, text, flags)
 
 
 @pytest.mark.parametrize(

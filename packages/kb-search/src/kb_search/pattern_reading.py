@@ -8,7 +8,7 @@ until it is known which texts they are looked for in: ``MARK`` and a letter stan
 from __future__ import annotations
 
 import re
-from itertools import accumulate
+from functools import lru_cache
 from typing import Literal
 
 from kb_core.errors import InvalidInput
@@ -375,43 +375,56 @@ class Plain:
         return not (self.at_start or self.at_end)
 
     def starts(self, data: bytes, first: int, last: int) -> list[int]:
-        """Return where the lines of UTF-8 text between two bytes begin that have it.
-
-        Finding bytes is quickest.
-        """
-        wanted = self.text.encode()
+        """Return where the lines of UTF-8 text between two bytes begin that have it."""
+        places = _finder(self).finditer
         if self.is_bare:
-            found = self._found(data[first:last], wanted)
-            return [start + first for start in found] if first else found
+            rfind = data.rfind
+            return [
+                rfind(b"\n", first, found.start()) + 1 or first
+                for found in places(data, first, last)
+            ]
         # Every line has a newline before it and after it.
         end = b"" if data.endswith(b"\n", first, last) else b"\n"
         data = b"\n%b%b" % (data[first:last], end)
-        wanted = b"\n" * self.at_start + wanted + b"\n" * self.at_end
-        shift = first - 1
-        return [start + shift for start in self._found(data, wanted)]
-
-    def _found(self, data: bytes, wanted: bytes) -> list[int]:
-        found: list[int] = []
-        if self.at_start and self.at_end:
-            # The newline that ends a line is the one before the next.
-            find, size, at = data.find, len(wanted) - 1, data.find(wanted)
-            while at >= 0:
-                found.append(at + 1)
-                at = find(wanted, at + size)
-            return found
-        # One call parts the text; what follows looks at a part for each place, and no further.
-        *pieces, _ = data.split(wanted)
-        size = len(wanted)
+        if not self.text:  # one look finds all empty lines of a gap
+            gaps = (found.span() for found in places(data))
+            return [line for left, right in gaps for line in range(first + left, first + right - 1)]
         if self.at_start:
-            ends = accumulate(len(piece) + size for piece in pieces)
-            return [end - size + 1 for end in ends]
-        at, is_apart = 0, self.at_end
-        for piece in pieces:
-            start = piece.rfind(b"\n")
-            if start >= 0 or is_apart or not found:
-                found.append(at + start + 1)
-            at += len(piece) + size
+            return [first + found.start() for found in places(data)]
+        rfind, shift = data.rfind, first - 1
+        return [rfind(b"\n", 0, found.start()) + 1 + shift for found in places(data)]
+
+    def spans(self, line: bytes) -> list[tuple[int, int]]:
+        """Return where in a line of UTF-8 text it stands, if it has any letters."""
+        wanted, size = self.text.encode(), len(line)
+        if self.at_start or self.at_end:
+            at = 0 if self.at_start else max(0, size - len(wanted))
+            is_whole = not (self.at_start and self.at_end) or size == len(wanted)
+            is_there = wanted and is_whole and line.startswith(wanted, at)
+            return [(at, at + len(wanted))] if is_there else []
+        found, at = [], line.find(wanted)
+        while at >= 0:
+            found.append((at, at + len(wanted)))
+            at = line.find(wanted, at + len(wanted))
         return found
+
+
+@lru_cache(maxsize=8)
+def _finder(plain: Plain) -> re.Pattern[bytes]:
+    """Return what finds it in text whose lines all have a newline on either side.
+
+    What begins with letters is looked for quickest, and one place of a line will do.
+    """
+    letters = re.escape(plain.text.encode())
+    match plain.at_start, plain.at_end:
+        case True, True:
+            return re.compile(b"\n%b(?=\n)" % letters if letters else b"\n\n\n*")
+        case True, False:
+            return re.compile(b"\n" + letters)
+        case False, True:
+            return re.compile(letters + b"\n")
+        case _:
+            return re.compile(letters + b"[^\n]*")
 
 
 def plain_of(node: Node) -> Plain | None:

@@ -16,7 +16,7 @@ leave out texts without them: a conjunction of alternatives, and never more than
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -58,7 +58,7 @@ _ALTERNATIVES = 4
 """Literals that are looked for one by one."""
 _FEW = 4
 """So many are looked at in a small text, too."""
-_SOON = 8
+_SOON = 2
 """Part of a long text in which there are so many of them that no other is looked through so."""
 
 Form: TypeAlias = Literal["ascii", "nfc", "other"]
@@ -160,9 +160,10 @@ class Pattern:
     def plain(self) -> Plain | None:
         """What a line has to have, where the pattern is letters and the ends of lines alone."""
         options = self._options
-        if self.ignore_case or options.word or options.multiline:
+        if options.word or options.multiline:
             return None
-        return plain_of(self._tree)
+        plain = plain_of(self._tree)
+        return None if plain and self.ignore_case and _has_cases(plain.text) else plain
 
     @cached_property
     def letters(self) -> str | None:
@@ -250,17 +251,31 @@ class Pattern:
 
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Return where in one line the matches are, in characters."""
-        data, form = line.encode("utf-8", "replace"), form_of(line)
-        program, found, at = self._program(form, exactly=True), [], 0
-        while at <= len(data):
-            start, end = _span(program.Match(_anchor(), data, at, len(data)))
+        data = line.encode("utf-8", "replace")
+        if line.isascii():
+            return list(self.matches(data, "ascii"))
+        return [
+            (left := len(data[:start].decode()), left + len(data[start:end].decode()))
+            for start, end in self.matches(data, form_of(line))
+        ]
+
+    def matches(self, line: bytes, form: Form) -> Iterable[tuple[int, int]]:
+        """Return where in one line of UTF-8 text the matches are that have any letters."""
+        if self.plain is not None and form != "other":
+            return self.plain.spans(line)
+        return self._matches(line, form)
+
+    def _matches(self, line: bytes, form: Form) -> Iterator[tuple[int, int]]:
+        # It is made already, most often.
+        program = self._program("ascii" if line.isascii() else form, exactly=True)
+        at, size = 0, len(line)
+        while at <= size:
+            start, end = _span(program.Match(_anchor(), line, at, size))
             if start < 0:
                 break
             if start < end:
-                left = len(data[:start].decode())
-                found.append((left, left + len(data[start:end].decode())))
-            at = end if end > at else _next(data, at)
-        return found
+                yield start, end
+            at = end if end > at else _next(line, at)
 
     def covers(self, data: bytes, form: Form, line: tuple[int, int], part: tuple[int, int]) -> bool:
         """Say whether one match in a line, from byte to byte of UTF-8 text, holds all of a part.
@@ -349,6 +364,10 @@ def compile_pattern(
     spelled = nfc(text)
     tree = literal(spelled) if fixed else read(spelled, multiline=multiline)
     return Pattern(text, tree, options)
+
+
+def _has_cases(text: str) -> bool:
+    return not text.lower() == text == text.upper()
 
 
 def _is_utf8(text: str) -> bool:
