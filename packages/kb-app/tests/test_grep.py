@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from threading import Event
 from time import process_time
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 from jsonschema import Draft202012Validator
 
+from kb_app._search import defining
 from kb_app._search.defining import Found, MostLines
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
@@ -18,13 +20,13 @@ from kb_app.testing.facade import ScriptedKnowledgeBase
 from kb_core import ids
 from kb_core.citations import PageSpan, stored_span
 from kb_core.errors import InvalidInput
-from kb_core.ports import StoredText
+from kb_core.ports import StoredDoc
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.search import GrepQuery, SearchFilters
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document
 from kb_core.values import replace
-from kb_search.patterns import compile_pattern
+from kb_search.patterns import Pattern, compile_pattern
 
 CODE = "import os\n\n\n@cache\ndef walk(root):\n    return os.walk(root)\n\n\nwalk('.')\n"
 UNIT = {
@@ -178,12 +180,12 @@ def test_of_all_texts_that_match_those_with_most_lines_are_kept() -> None:
     pattern = compile_pattern("walk", word=True)
 
     def of(data: bytes) -> MostLines:
-        made = (Found(StoredText(key, data, "ascii"), "ascii", [0], n) for key, n in lines.items())
+        made = (Found(data, "ascii", (key, 0, len(data)), [0], n) for key, n in lines.items())
         return MostLines(4, made, pattern)
 
     found = of(b" walk(now)\n")
     assert (found.files, found.lines) == (50, sum(lines.values()))
-    assert [each.text.doc_key for each in found.kept] == [6, 13, 20, 27]
+    assert [each.doc_key for each in found.kept] == [6, 13, 20, 27]
     for other in (b"walk(now);", b"int a(walk *b)", b"// walk on"):
         assert len(of(other).kept) == 4
     for head in (
@@ -193,7 +195,7 @@ def test_of_all_texts_that_match_those_with_most_lines_are_kept() -> None:
         b"struct walk\n{",
         b"walk = (",
     ):
-        assert [each.text.doc_key for each in of(head).kept] == [6, 13, 20, 27, 34, 41, 48, 5]
+        assert [each.doc_key for each in of(head).kept] == [6, 13, 20, 27, 34, 41, 48, 5]
 
 
 def test_what_is_defined_where_few_lines_have_it_is_shown_however_many_files_do() -> None:
@@ -204,6 +206,29 @@ def test_what_is_defined_where_few_lines_have_it_is_shown_however_many_files_do(
 
     assert found["total_files"] == 261
     assert shown(found)[0] == ("src/w.c", [1])
+
+
+def test_files_are_asked_what_they_define_until_those_that_are_shown_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_of: list[str] = []
+
+    def noted(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:
+        asked_of.append(doc["path"])
+        yield from defining.given(found, doc, pattern)
+
+    monkeypatch.setattr("kb_app._search.grep.given", noted)
+    docs = (
+        document(f"{folder}/{n}.py", "walk()\n" * (9 - n) + "walk = 1\n", media="code")
+        for folder in ("src", "tests")
+        for n in range(9)
+    )
+    found = asked(
+        *docs, document("src/z.py", "walk()\n" * 20, media="code"), pattern="walk", max_lines=3
+    )
+
+    assert [path for path, _ in shown(found)] == ["src/0.py", "src/1.py", "src/2.py"]
+    assert asked_of == ["src/z.py", "src/0.py", "src/1.py", "src/2.py"]
 
 
 def test_names_alone_come_with_counts() -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from kb_core.media import Media
-from kb_core.ports import StoredDoc, StoredText
-from kb_core.values import dataclass, field
+from kb_core.ports import StoredDoc
 from kb_search.pattern_reading import is_word
 from kb_search.patterns import Form, Pattern
 
@@ -55,22 +55,44 @@ _WITHIN = re.compile(
     rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
 )
 """A line that begins a function, which may be within another one."""
-_OPENING = frozenset(b"{ ( ) : , =".split())
+_OPENING = frozenset(b"{():,=")
 """What a line ends with that begins something."""
-_BEGUN = re.compile(r"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)")
+_SPACE, _BRACE = frozenset(b" \t\n\r\f\v"), ord("{")
+_BEGUN = re.compile(rb"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)")
 """What follows a name where it is defined, unlike where it is a type of something else."""
 _FEW = 100
 """Lines that are put together to see whether they have a name in them."""
 
 
-@dataclass(slots=True)
 class Found:
     """A text that matches, and where its lines begin that do: the first ones of many."""
 
-    text: StoredText
-    form: Form
-    starts: list[int] = field(default_factory=list)
-    count: int = 0
+    def __init__(
+        self,
+        around: bytes,
+        form: Form,
+        span: tuple[int, int, int],
+        lines: Sequence[int],
+        count: int,
+    ) -> None:
+        self.doc_key, self.begin, self.end = span
+        self.around = around
+        """The text and perhaps others, of which it is taken out when it is asked for."""
+        self.form = form
+        self.lines = lines
+        """Where these lines begin in that."""
+        self.count = count
+        """How many lines match."""
+
+    @cached_property
+    def data(self) -> bytes:
+        """The text."""
+        return self.around[self.begin : self.end]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where these lines begin in the text."""
+        return [line - self.begin for line in self.lines]
 
 
 class MostLines:
@@ -93,23 +115,26 @@ class MostLines:
         self._drop(most)
 
     def _drop(self, most: int) -> None:
-        self.kept.sort(key=lambda each: (-each.count, each.text.doc_key))
+        self.kept.sort(key=lambda each: (-each.count, each.doc_key))
         begin = (each for each in self.kept[most:] if _may_begin(each, self._pattern))
         self.kept[most:] = islice(begin, most)
 
 
 def _may_begin(found: Found, pattern: Pattern) -> bool:
     """Say whether a line at the margin looks as if it begins what the match names."""
-    data = found.text.data
-    for start in found.starts:
-        end = data.find(b"\n", start)
-        end = len(data) if end < 0 else end
-        opens = data[end - 1 : end] in _OPENING or data[end + 1 : end + 2] == b"{"
-        if not opens or data[start : start + 1].isspace():
+    data, stop = found.around, found.end
+    find, matches, form = data.find, pattern.matches, found.form
+    for start in found.lines:
+        if data[start] in _SPACE:
             continue
-        line = data[start : min(end, start + _LONGEST_HEAD)].decode("utf-8", "replace")
-        if any(_BEGUN.match(line, right) for _, right in pattern.spans(line)):
-            return True
+        end = find(b"\n", start, stop)
+        end = stop if end < 0 else end
+        opens = data[end - 1] in _OPENING or (end + 1 < stop and data[end + 1] == _BRACE)
+        if opens:
+            line = data[start : min(end, start + _LONGEST_HEAD)]
+            for _, right in matches(line, form):
+                if _BEGUN.match(line, right):
+                    return True
     return False
 
 
@@ -118,11 +143,11 @@ def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[in
 
     With each, how many lines of what it defines follow it; of a heading, none.
     """
-    data, starts = found.text.data, found.starts
+    data, starts = found.data, found.starts
     text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
     char = byte = 0
     last = starts[-1]
-    for block, name in _named(doc, pattern, _said(data, starts)):
+    for block, name in _named(doc, pattern, data, starts):
         start = block["start"]
         if text:  # blocks come in order, so each character is counted once
             char, byte = (char, byte) if char <= start else (0, 0)
@@ -195,15 +220,12 @@ def _said(data: bytes, starts: Sequence[int]) -> bytes:
 
 
 def _named(
-    doc: StoredDoc, pattern: Pattern, said: bytes
+    doc: StoredDoc, pattern: Pattern, data: bytes, starts: Sequence[int]
 ) -> Iterator[tuple[Mapping[str, Any], bytes]]:
-    """Yield the headings of a document, and what it defines by names that a match can hold.
-
-    *said* is what the lines say that match, or more.
-    """
+    """Yield the headings of a document, and what it defines by names that a match can hold."""
     letters, is_folded = pattern.letters, False
     if letters is None:
-        letters = said.decode("utf-8", "replace")
+        letters = _said(data, starts).decode("utf-8", "replace")
     elif pattern.ignore_case:
         letters, is_folded = letters.casefold(), True
     for block in doc["blocks"]:
@@ -220,7 +242,7 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
 
     Or begin a function within another one: what follows either is not told.
     """
-    data, letters = found.text.data, pattern.letters
+    data, letters = found.data, pattern.letters
     can_name = letters is None or any(map(is_word, letters))
     is_cmake = doc["code_lang"] == "cmake"
     for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
@@ -229,7 +251,7 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
         head = None
         if is_cmake or any(data.find(sign, *line) >= 0 for sign in _GIVING):
             head = _GIVEN.match(data, start, start + _LONGEST_HEAD)
-        if head is None and data[start : start + 1].isspace():
+        if head is None and data[start] in _SPACE:
             head = _WITHIN.match(data, start, start + _LONGEST_HEAD)
         if head and pattern.covers(data, found.form, line, head.span(head.lastindex or 0)):
             yield start, 0

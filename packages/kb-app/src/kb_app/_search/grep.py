@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import merge
-from itertools import chain, islice
-from operator import itemgetter
+from itertools import chain, groupby, islice
+from operator import attrgetter, itemgetter
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.media import Media
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredText, TextBatch
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, TextBatch
 from kb_core.records import FileState
 from kb_core.search import GrepQuery
 from kb_core.text import nfc
@@ -67,6 +67,7 @@ class _Match:
     def __init__(self, found: Found, doc: StoredDoc, pattern: Pattern) -> None:
         self.found = found
         self.doc = doc
+        self.is_late = is_late(doc)
         self.defined: dict[int, int] = {}
         """Where lines begin that define what is looked for, as far as that was asked.
 
@@ -83,10 +84,11 @@ class _Match:
 
     @property
     def order(self) -> tuple[object, ...]:
-        place = self.doc["path"], self.doc["source_id"]
-        return is_late(self.doc), not self._defines(), -self.found.count, *place
+        """By what files are ordered that all define what is looked for, or all do not."""
+        return self.is_late, -self.found.count, self.doc["path"], self.doc["source_id"]
 
-    def _defines(self) -> bool:
+    def defines(self) -> bool:
+        """Say whether a line defines what is looked for."""
         for at in (1, 0):  # the quicker one first
             for one in self._defining[at]:
                 self._defining[at] = chain((one,), self._defining[at])  # not lost by the look
@@ -123,7 +125,7 @@ def grep(
         )
     if pattern.inner_edges and looking.saw_more_than_ascii:
         warnings.append("\\b between two parts of a pattern knows the letters of ASCII alone")
-    shown = _ranked(snapshot, found.kept, pattern)[:most]
+    shown = _ranked(snapshot, found.kept, pattern, most)
     counts = [0 if query.files_only else each.found.count for each in shown]
     shares = _shares(counts, query.max_lines)
     fresh.look_at(each.doc for each in shown)
@@ -193,7 +195,7 @@ class _Looking:
             if self._pattern.is_of_lines:
                 yield from self._apart(batch, form, self._starts(batch.data, form))
             else:
-                yield from filter(None, (self._look(text, form) for text in batch.texts()))
+                yield from filter(None, (self._look(batch, form, span) for span in batch.spans))
             if not self.complete or self._is_late():
                 return
             self.seen += len(batch.spans)
@@ -211,31 +213,37 @@ class _Looking:
     def _apart(self, batch: TextBatch, form: Form, starts: Sequence[int]) -> Iterator[Found]:
         """Yield the texts of a batch in which these lines begin."""
         last = 0
-        for key, begin, end in batch.spans if starts else ():
-            first = bisect_left(starts, begin, last)
-            last = bisect_left(starts, end, first)
+        for span in batch.spans if starts else ():
+            first = bisect_left(starts, span[1], last)
+            last = bisect_left(starts, span[2], first)
             if first < last:
-                text = StoredText(key, batch.data[begin:end], batch.form)
-                shown = [start - begin for start in starts[first : min(last, first + self._most)]]
-                yield Found(text, form, shown, last - first)
+                lines = starts[first : min(last, first + self._most)]
+                yield Found(batch.data, form, span, lines, last - first)
 
-    def _look(self, text: StoredText, form: Form) -> Found | None:
-        data = text.data
+    def _look(self, batch: TextBatch, form: Form, span: tuple[int, int, int]) -> Found | None:
+        key, begin, end = span
+        data = batch.data[begin:end]
         if not self._multiline:
-            starts = self._pattern.starts(data, form)
-            return Found(text, form, starts[: self._most], len(starts)) if starts else None
-        found = Found(text, form)
+            every = self._pattern.starts(data, form)
+            starts, count = every[: self._most], len(every)
+        else:
+            starts, count = self._over_lines(data, form)
+        return Found(data, form, (key, 0, len(data)), starts, count) if count else None
+
+    def _over_lines(self, data: bytes, form: Form) -> tuple[list[int], int]:
+        starts: list[int] = []
+        count = 0
         for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
             if turn % _TURNS == 0 and self._is_late():
                 break
             over = data.count(b"\n", first, last)
-            if len(found.starts) < self._most:
-                found.starts.append(first)
+            if len(starts) < self._most:
+                starts.append(first)
                 for _ in range(over):
                     first = data.find(b"\n", first) + 1  # noqa: PLW2901
-                    found.starts.append(first)
-            found.count += over + 1
-        return found if found.count else None
+                    starts.append(first)
+            count += over + 1
+        return starts, count
 
     def _is_late(self) -> bool:
         if time.monotonic() > self._until or (self._stop is not None and self._stop.is_set()):
@@ -293,14 +301,24 @@ def _at(path: str) -> Filter | None:
 # ------------------------------------------------------------------------ order
 
 
-def _ranked(snapshot: IndexSnapshot, found: Sequence[Found], pattern: Pattern) -> list[_Match]:
-    """Return files in their order: with a definition first, then by count, then by path.
+def _ranked(
+    snapshot: IndexSnapshot, found: Sequence[Found], pattern: Pattern, most: int
+) -> list[_Match]:
+    """Return the first files in their order: with a definition first, then by count and path.
 
-    Tests and settings come after all others.
+    Tests and settings come after all others. What a file defines is asked as far as it matters.
     """
-    docs = snapshot.docs_of([each.text.doc_key for each in found])
-    matches = [_Match(each, doc, pattern) for each in found if (doc := docs.get(each.text.doc_key))]
-    return sorted(matches, key=lambda match: match.order)
+    docs = snapshot.docs_of([each.doc_key for each in found])
+    matches = [_Match(each, doc, pattern) for each in found if (doc := docs.get(each.doc_key))]
+    ranked: list[_Match] = []
+    for _, group in groupby(sorted(matches, key=attrgetter("order")), key=attrgetter("is_late")):
+        defining, others, room = list[_Match](), list[_Match](), most - len(ranked)
+        for match in group if room else ():
+            (defining if match.defines() else others).append(match)
+            if len(defining) == room:
+                break
+        ranked += [*defining, *others][:room]
+    return ranked
 
 
 def _shares(counts: Sequence[int], budget: int) -> list[int]:
@@ -365,7 +383,7 @@ def _alternatives(found: Found, pattern: Pattern, start: int) -> list[int]:
     """Return which alternatives of the pattern match the line that begins there, from 0."""
     if len(pattern.alternatives) == 1:
         return [0]
-    data = found.text.data
+    data = found.data
     end = data.find(b"\n", start)
     line = start, len(data) if end < 0 else end
     matching = (one.covers(data, found.form, line, (start, start)) for one in pattern.alternatives)
@@ -395,7 +413,7 @@ def _lines(
     if not chosen:
         return
     found, doc = match.found, match.doc
-    data = found.text.data
+    data = found.data
     by_lines = has_lines(doc)
     units = _Units(found, doc) if doc["media"] == Media.CODE.value else None
     chunks = [] if by_lines else snapshot.doc_chunks(doc["doc_id"])
@@ -437,7 +455,7 @@ class _Units:
     """What the lines of a file of code stand in: its functions, classes and the like."""
 
     def __init__(self, found: Found, doc: StoredDoc) -> None:
-        self._data = found.text.data
+        self._data = found.data
         # Blocks are places of characters, lines those of bytes.
         self._text = "" if found.form == "ascii" else self._data.decode("utf-8", "replace")
         named = (block for block in doc["blocks"] if block.get("symbol"))
