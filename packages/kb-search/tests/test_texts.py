@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from weakref import ref
 
 import pytest
 import tantivy
@@ -18,6 +20,7 @@ from kb_core.filters import Filter, OneOf
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.stored import StoredText, TextBatch
 from kb_core.testing.documents import Corpus, document
+from kb_search import opening
 from kb_search.narrowing import inside
 from kb_search.reader import Reader
 from kb_search.snapshot import Snapshot
@@ -363,3 +366,26 @@ def test_a_long_word_is_seen_wherever_it_stands(around: str) -> None:
         assert is_whole(cut(f"{before} {'y' * 255} end", []))
         assert not is_whole(cut(f"{before}.{'й' * 60}. {around * 9}", []))
         assert is_whole(cut(f"{before}.{'й' * 59}. {around * 9}", []))
+
+
+def test_a_text_is_taken_out_of_what_holds_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 64 MB was in memory four times while a command looked for a word."""
+
+    class Stored:
+        def get_first(self, _field: str) -> bytes:
+            return b"aotter"
+
+    class Forms(dict[bytes, str]):
+        def get(self, form: bytes, default: object = None) -> Any:  # noqa: ANN401
+            held.append(record())
+            return self[form]
+
+    held: list[Stored | None] = []
+    monkeypatch.setattr(opening, "FORMS", Forms(opening.FORMS))
+    made: list[Any] = [Stored()]
+    record = ref(made[0])
+
+    told = opening.text_of(made.pop())
+
+    assert told == ("ascii", b"otter")
+    assert held == [None]

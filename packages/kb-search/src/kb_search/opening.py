@@ -344,6 +344,7 @@ def payload_of(document: tantivy.Document, kind: str) -> Any:  # noqa: ANN401 - 
 def text_of(document: tantivy.Document) -> tuple[str, bytes]:
     """Return the form of a stored text, and the text in UTF-8; else raise as ``payload_of``."""
     stored = _stored(document, "text")
+    del document  # it holds the text, too, which may be large
     form = FORMS.get(stored[:1])
     if form is None:
         raise damaged("a record of a text is another one")
