@@ -189,6 +189,14 @@ def test_what_looks_for_the_ends_of_a_text_is_not_of_lines(pattern: str) -> None
     assert compile_pattern(r"\\A").is_of_lines
 
 
+@pytest.mark.parametrize("pattern", [r"^\s*$", r"\s+$", "^ *$", r"(\t| ){2,}", "^", "$"])
+def test_white_space_is_known_to_name_nothing(pattern: str) -> None:
+    assert compile_pattern(pattern).is_blank
+    assert not any(
+        compile_pattern(f"{pattern}{more}").is_blank for more in ("|a", "|.", r"|\S", "|;")
+    )
+
+
 @given(text=texts, word=st.text(st.sampled_from("ab.(+ é한[\\"), min_size=1, max_size=4))
 def test_a_fixed_pattern_stands_for_itself(text: str, word: str) -> None:
     assert found(word, text, fixed=True) == expected(re.escape(word), text)

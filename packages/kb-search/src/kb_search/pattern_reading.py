@@ -26,6 +26,7 @@ __all__ = [
     "begins_plainly",
     "branch_edges",
     "inner_edges",
+    "is_blank",
     "is_word",
     "literal",
     "no_newline",
@@ -447,6 +448,19 @@ def begins_plainly(node: Node) -> bool:
         alone = len(node.parts) == 1 or (node.kind == "cat" and bool(node.parts))
         return alone and begins_plainly(node.parts[0])
     return node.kind == "lit"
+
+
+def is_blank(node: Node) -> bool:
+    """Say whether every match of *node* is white space, or nothing."""
+    match node.kind:
+        case "lit":
+            return node.lit.isspace()
+        case "raw":
+            return node.text in {"^", "$", f"[{MARK}s]", f"[{MARK}h]"}
+        case "edge":
+            return True
+        case _:
+            return all(map(is_blank, node.parts))
 
 
 def branch_edges(node: Node) -> tuple[bool, bool]:

@@ -33,6 +33,7 @@ from kb_search.pattern_reading import (
     begins_plainly,
     branch_edges,
     inner_edges,
+    is_blank,
     literal,
     no_newline,
     plain_of,
@@ -147,6 +148,11 @@ class Pattern:
     def _is_beyond_ascii(self) -> bool:
         """Whether every match has a character that is not of ASCII."""
         return not self.ignore_case and self._has_one_case and _is_beyond_ascii(self._tree)
+
+    @cached_property
+    def is_blank(self) -> bool:
+        """Whether every match is white space, or nothing."""
+        return is_blank(self._tree)
 
     @cached_property
     def alternatives(self) -> tuple[Pattern, ...]:

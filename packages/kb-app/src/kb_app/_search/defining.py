@@ -223,7 +223,7 @@ def _named(
     doc: StoredDoc, pattern: Pattern, data: bytes, starts: Sequence[int]
 ) -> Iterator[tuple[Mapping[str, Any], bytes]]:
     """Yield the headings of a document, and what it defines by names that a match can hold."""
-    letters, is_folded = pattern.letters, False
+    letters, is_folded = "" if pattern.is_blank else pattern.letters, False
     if letters is None:
         letters = _said(data, starts).decode("utf-8", "replace")
     elif pattern.ignore_case:
@@ -242,7 +242,7 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
 
     Or begin a function within another one: what follows either is not told.
     """
-    data, letters = found.data, pattern.letters
+    data, letters = found.data, "" if pattern.is_blank else pattern.letters
     can_name = letters is None or any(map(is_word, letters))
     is_cmake = doc["code_lang"] == "cmake"
     for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
