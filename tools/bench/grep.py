@@ -5,8 +5,10 @@ r"""``kebab grep`` beside ripgrep, or GNU grep: the same lines, and how long bot
 CONFIG is of a knowledge base whose one source is FOLDER, indexed. Forty patterns (words,
 phrases, classes, anchors, look-alikes of catastrophic ones, letters of other scripts) are
 asked of both in turn, over the files that are indexed; both tell upper and lower case apart.
-Printed are lines that only one of them has, and medians in milliseconds of wall and processor
-time: of the program, and of the facade in one process, which has read its texts.
+Printed are lines that only one of them has, and milliseconds: wall time, its median and its
+least, and the least processor time; of the program, and of the facade in one process, which has
+read its texts. The program is started for each pattern, which the facade is not; the facade
+counts all lines, orders files and says what a hundred lines are, which the program does not.
 """
 
 from __future__ import annotations
@@ -84,18 +86,21 @@ def _facade(
 
 
 def _compare(kb: KnowledgeBase, program: Program, pattern: str, rounds: int) -> tuple[bool, ...]:
-    """Print one pattern; say whether lines differ, and whether wall and processor are slower."""
+    """Print one pattern; say whether lines differ, whether it is slower, and whether dearer."""
     times, expected = [], set[tuple[str, int]]()
     for _ in range(rounds):
-        expected, *theirs = program.lines(pattern)
-        _, *ours = _facade(kb, pattern, SHOWN)
-        times.append((*theirs, *ours))
-    wall, spent, own, own_spent = (statistics.median(column) for column in zip(*times, strict=True))
+        expected, *program_times = program.lines(pattern)
+        _, *own_times = _facade(kb, pattern, SHOWN)
+        times.append((*program_times, *own_times))
+    walls, spents, own_walls, own_spents = zip(*times, strict=True)
+    wall, own = statistics.median(walls), statistics.median(own_walls)
+    spent, own_spent = min(spents), min(own_spents)
     found, *_ = _facade(kb, pattern, MAX_GREP_LINES)
     # Of more lines than can be shown, those that are shown have to be right.
     apart = expected ^ found if len(expected) <= len(found) else found - expected
     note = f"  DIFFERENT: {sorted(apart)[:3]}" if apart else ""
-    figures = f"{wall:7.1f} {spent:7.1f} {own:8.1f} {own_spent:7.1f}"
+    theirs, ours = f"{min(walls):7.1f} {spent:7.1f}", f"{min(own_walls):7.1f} {own_spent:7.1f}"
+    figures = f"{wall:7.1f} {theirs} {own:8.1f} {ours}"
     print(f"{len(expected):>7,} lines {figures}  {pattern}{note}")
     return bool(apart), own > wall, own_spent > spent
 
@@ -116,7 +121,9 @@ def main() -> None:
         files = sorted(doc["doc_path"] for doc in listed)
         size = sum(doc["byte_len"] for doc in listed)
         name = Path(asked.program).name
-        print(f"{len(files):,} files, {size / 1e6:.1f} MB; {name}: wall, processor; kebab: both")
+        print(
+            f"{len(files):,} files, {size / 1e6:.1f} MB; {name} and kebab: wall, least, processor"
+        )
         print(f"first call {_facade(kb, PATTERNS[0], SHOWN)[1]:.0f} ms")
         program = Program(asked.program, asked.folder, files)
         rows = [_compare(kb, program, pattern, asked.rounds) for pattern in PATTERNS]
