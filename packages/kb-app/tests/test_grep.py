@@ -231,6 +231,26 @@ def test_files_are_asked_what_they_define_until_those_that_are_shown_are_known(
     assert asked_of == ["src/z.py", "src/0.py", "src/1.py", "src/2.py"]
 
 
+def test_only_symbols_named_in_lines_that_match_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names: list[bytes] = []
+
+    def noted(data: bytes, name: bytes, start: int) -> int:
+        names.append(name)
+        return data.find(name, start)
+
+    monkeypatch.setattr(defining, "_name_of", noted)
+    text = "def other(): pass\ndef walk(): pass\n" + "walk(1)\n" * 150
+    units = tuple(
+        {**UNIT, "symbol": name, "start": start, "end": start + 17}
+        for name, start in (("other", 0), ("walk", 18))
+    )
+    asked(document("a.py", text, media="code", blocks=units), pattern=r"wal\w+")
+
+    assert names == [b"walk"]
+
+
 def test_names_alone_come_with_counts() -> None:
     found = asked(pattern="walk", files_only=True)
 

@@ -60,8 +60,6 @@ _OPENING = frozenset(b"{():,=")
 _SPACE, _BRACE = frozenset(b" \t\n\r\f\v"), ord("{")
 _BEGUN = re.compile(rb"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)")
 """What follows a name where it is defined, unlike where it is a type of something else."""
-_FEW = 100
-"""Lines that are put together to see whether they have a name in them."""
 
 
 class Found:
@@ -209,9 +207,7 @@ def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[i
 
 
 def _said(data: bytes, starts: Sequence[int]) -> bytes:
-    """Return what the lines say that begin there, or more where there are many."""
-    if len(starts) > _FEW:
-        return data
+    """Return what the lines say that begin there."""
     ends = (data.find(b"\n", start) for start in starts)
     lines = (
         data[start : None if end < 0 else end] for start, end in zip(starts, ends, strict=True)

@@ -385,8 +385,8 @@ def _alternatives(found: Found, pattern: Pattern, start: int) -> list[int]:
         return [0]
     data = found.data
     end = data.find(b"\n", start)
-    line = start, len(data) if end < 0 else end
-    matching = (one.covers(data, found.form, line, (start, start)) for one in pattern.alternatives)
+    line = data[start : len(data) if end < 0 else end]
+    matching = (any(one.matches(line, found.form)) for one in pattern.alternatives)
     return [at for at, matches in enumerate(matching) if matches] or [0]
 
 
