@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kb_app._ingest.judging import templates
 from kb_app._ingest.judging.templates import is_template
 
 
@@ -36,3 +37,10 @@ def test_a_template_or_an_empty_shell_is_code(source: str) -> None:
 )
 def test_a_page_is_no_template_though_it_shows_one(source: str) -> None:
     assert not is_template(source.encode())
+
+
+def test_words_of_a_page_without_marks_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly all pages are such, and taking their tags away costs as much as all else of this."""
+    monkeypatch.setattr(templates, "_TAG", None)
+
+    assert not is_template(b"<p>A page</p>")

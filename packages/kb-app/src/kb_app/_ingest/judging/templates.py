@@ -35,11 +35,11 @@ def is_template(data: bytes) -> bool:
     if b"\0" in head:
         return False  # UTF-16; templates are not written in it
     shown = _shown(head)
-    marks = len(_MARKS.findall(shown))
-    words = len(_WORDS.findall(_TAG.sub(b" ", _MARKS.sub(b" ", shown))))
-    if marks:
-        return words < _WORDS_A_MARK * marks
-    return words < _FEWEST_WORDS and len(data) <= _LOOKED_AT and b"<script" in head.lower()
+    rest, marks = _MARKS.subn(b" ", shown)
+    if not marks and (len(data) > _LOOKED_AT or b"<script" not in head.lower()):
+        return False
+    words = len(_WORDS.findall(_TAG.sub(b" ", rest)))
+    return words < (_WORDS_A_MARK * marks or _FEWEST_WORDS)
 
 
 def _shown(head: bytes) -> bytes:
