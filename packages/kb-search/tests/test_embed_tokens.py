@@ -6,12 +6,12 @@ import base64
 import random
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import tokenizers
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
 
 from kb_core.errors import ModelMissing
@@ -74,8 +74,11 @@ def unigram(cache: Path) -> UnigramTokenizer:
 def busy(vocabulary: Vocabulary) -> UnigramTokenizer:
     """One that has cut so much that it remembers."""
     tokenizer = UnigramTokenizer(vocabulary, 512)
-    tokenizer.lengths([text for text in TEXTS.values() for _ in range(20)])
+    much = [text for text in TEXTS.values() for _ in range(20)]
+    tokenizer.lengths(much)
+    tokenizer.encode(much)
     assert tokenizer._known
+    assert tokenizer._counts
     return tokenizer
 
 
@@ -133,6 +136,7 @@ def test_thousands_of_words_are_cut_as_the_library_cuts_them(
 
 @settings(max_examples=200)
 @given(words=st.lists(st.one_of(st.sampled_from(PARTS), st.text(max_size=6)), max_size=6))
+@example(words=["a", "<unk><unk>", "ab"])
 def test_words_are_counted_in_any_order_as_they_are_cut(
     vocabulary: Vocabulary, words: list[str]
 ) -> None:
@@ -164,6 +168,34 @@ def test_any_text_has_the_ids_of_the_library_after_much_text(
     busy: UnigramTokenizer, expected: Callable[[str], list[int]], text: str
 ) -> None:
     assert busy.encode([text]) == [[0, *expected(text)[:510], 2]]
+
+
+@settings(max_examples=500)
+@given(text=st.one_of(texts, st.from_regex(r"[ -~\x01]{0,20}", fullmatch=True)))
+@example(text="<unk><unk>")
+def test_any_text_has_the_count_of_the_library_after_much_text(
+    busy: UnigramTokenizer, expected: Callable[[str], list[int]], text: str
+) -> None:
+    assert busy.lengths([text, ""]) == [len(expected(text)), 0]
+
+
+def test_letters_and_signs_of_code_are_counted_apart_and_once(
+    vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code puts the same names together anew all the time; each is cut when it comes first."""
+    own, counted = UnigramTokenizer(vocabulary, 512), list[str]()
+    own.lengths(["self.assert_there(found)"] * 100)
+    counts = vocabulary.counts
+
+    def watched(words: Iterable[str]) -> Iterator[int]:
+        counted.extend(words := [*words])
+        return counts(words)
+
+    monkeypatch.setattr(vocabulary, "counts", watched)
+    words = ["found.self(there)", "assert.found(self,there)", "(found<p>there/self)->found"]
+
+    assert own.lengths(words) == [len(vocabulary.segment(f"▁{word}")) for word in words]
+    assert counted == [",", "->", "/self", "<p", ">", "self", "▁(", "▁assert", "▁found"]
 
 
 def test_what_is_remembered_stays_bounded(

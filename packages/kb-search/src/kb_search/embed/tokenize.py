@@ -8,7 +8,9 @@ library, which comes with the extra ``models``.
 
 **Much text** repeats itself. Between two characters that no piece has side by side there is
 always a cut, so a word falls into parts that can be cut on their own, and code and Chinese
-fall into short ones: a part that came before is remembered. That is exact, in the last bit:
+fall into short ones: a part that came before is remembered. Where words are only counted, one
+pattern parts plain ones into runs of letters and of other signs first, which are remembered, too.
+That is exact, in the last bit:
 scores are multiples of 2⁻²² below 32, so that sums of them in double precision have no
 rounding, and a segmentation cannot depend on where its sum began. Of very many words that are
 only counted, a list of numbers, each begins like the one before it once they are sorted.
@@ -23,10 +25,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from operator import add
 from pathlib import Path
+from string import ascii_letters
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
@@ -51,9 +55,6 @@ __all__ = [
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _FEW_LETTERS = 2_000
 """So many are cut at once: less work than reading the pairs."""
-
-_MANY_WORDS = 4_000
-"""So many at once have enough in common with their neighbours, once they are sorted."""
 
 _MAX_PARTS = 100_000
 
@@ -97,11 +98,14 @@ class UnigramTokenizer:
         self._window = window
         self._known: dict[str, list[int]] = {}
         """The ids of parts that came before, once there was much text."""
+        self._counts: dict[str, int] = {}
+        """How many they are; and those of runs."""
         spaces = (chr(code) for code, form in vocabulary.normal.items() if form == " ")
         self.separators = " " + "".join(spaces)
-        others = (chr(code) for code in (32, *vocabulary.normal) if code < _ASCII)
+        others = [chr(code) for code in (32, *vocabulary.normal) if code < _ASCII]
         self._changes = re.compile(f"[{re.escape(''.join(others))}]")
         """What of ASCII is written otherwise in a vocabulary, or parts words."""
+        self._is_plain = re.compile(f"[^{re.escape(''.join(others))}\\x80-\U0010ffff]+").fullmatch
 
     def encode(self, texts: Sequence[str], /) -> list[list[int]]:
         """Return the ids of each text between ``<s>`` and ``</s>``, cut to the window."""
@@ -117,16 +121,55 @@ class UnigramTokenizer:
         return encoded
 
     def lengths(self, texts: Sequence[str], /) -> list[int]:
-        words = [self._words(text) for text in texts]
-        every = list(chain.from_iterable(words))
-        if len(every) > _MANY_WORDS:
-            parts = {word: self._parts(word) for word in every}
-            distinct = sorted(set(chain.from_iterable(parts.values())))
-            counts = dict(zip(distinct, self._vocabulary.counts(distinct), strict=True))
-            sizes = {word: sum(map(counts.__getitem__, its)) for word, its in parts.items()}
-            return [sum(map(sizes.__getitem__, text)) for text in words]
-        segments = iter(self._segment(every))
-        return [sum(len(next(segments)) for _ in text) for text in words]
+        if not self._counts and sum(map(len, texts)) <= _FEW_LETTERS:
+            words = [self._words(text) for text in texts]
+            return [sum(len(self._vocabulary.segment(word)) for word in text) for text in words]
+        if all(texts) and self._is_plain("".join(texts)):
+            runs = [self._find(f"▁{text}") for text in texts]
+        else:
+            runs = [self._runs(text) for text in texts]
+        counts = self._counts_of(set(chain.from_iterable(runs)))
+        return [sum(map(counts.__getitem__, text)) for text in runs]
+
+    def _runs(self, text: str) -> list[str]:
+        """Return what a text falls into: a plain word its letters and signs, else its words."""
+        return self._find(f"▁{text}") if self._is_plain(text) else self._words(text)
+
+    def _counts_of(self, runs: set[str]) -> Mapping[str, int]:
+        """Return how many tokens each of *runs* is, perhaps among others."""
+        known = self._counts
+        if not (new := runs.difference(known)):
+            return known
+        parts = {run: self._parts(run) for run in new}
+        distinct = sorted(set(chain.from_iterable(parts.values())))
+        counts = {part: known[part] for part in distinct if part in known}
+        distinct = [part for part in distinct if part not in counts]
+        counts |= zip(distinct, self._vocabulary.counts(distinct), strict=True)
+        counts |= {run: sum(map(counts.__getitem__, its)) for run, its in parts.items()}
+        short = {part: n for part, n in counts.items() if len(part) <= _MAX_LETTERS}
+        every = {run: known[run] for run in runs.difference(new)} | counts
+        if len(known) + len(short) > _MAX_PARTS:
+            # Replaced, not cleared: another thread may be counting with the old one.
+            known = self._counts = {}
+        known.update(short)
+        return every
+
+    @cached_property
+    def _find(self) -> Callable[[str], list[str]]:
+        """Finds runs of letters and of other signs in a word that is plain.
+
+        Where some piece has a sign and a letter side by side, or the sign may be unknown, they
+        stay together; elsewhere there is always a cut, and no unknown token at either side.
+        """
+        pairs, holds = self._vocabulary.pairs, self._vocabulary.holds
+        signs = [sign for sign in (*map(chr, range(_ASCII)), "▁") if sign not in ascii_letters]
+        unknown = {sign for sign in signs if not holds(sign)}
+        before = unknown.union(s for s in signs if any(s + a in pairs for a in ascii_letters))
+        after = unknown.union(s for s in signs if any(a + s in pairs for a in ascii_letters))
+        sign_before, sign_after = (f"[{re.escape(''.join(its))}]" for its in (before, after))
+        letters, others = "[A-Za-z]++", "[^A-Za-z]++"
+        joined = f"{letters}(?={sign_after})|{others}(?<={sign_before})(?=[A-Za-z])"
+        return re.compile(f"(?:{joined})*+(?:{letters}|{others})").findall
 
     def pieces(self, ids: Sequence[int], /) -> list[str]:
         return [self._vocabulary.text(number).replace("▁", " ") for number in ids]
@@ -144,7 +187,10 @@ class UnigramTokenizer:
 
     def _parts(self, word: str) -> list[str]:
         """Return what a word falls into, cut only where no unknown token can be at either side."""
-        pairs, holds, at = self._vocabulary.pairs, self._vocabulary.holds, 0
+        pairs = self._vocabulary.pairs
+        if pairs.issuperset(map(add, word, word[1:])):
+            return [word]
+        holds, at = self._vocabulary.holds, 0
         parts: list[str] = []
         for end, pair in enumerate(map(add, word, word[1:]), 1):
             if pair not in pairs and holds(pair[0]) and holds(pair[1]):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate
 from operator import add
@@ -37,6 +37,7 @@ _HEADER = struct.Struct("<4s8Id")
 _MAGIC = b"KBV2"
 _N_SLOTS = 1 << 20
 _IS_PIECE = 1 << 31
+_NUMBER = _IS_PIECE - 1
 _UNKNOWN_PENALTY = 10.0
 """How far an unknown character scores below the rarest piece; sentencepiece's constant."""
 _MAX_NODES = 200_000
@@ -94,7 +95,7 @@ class Vocabulary:
         self._slots = view[place : (place := place + 4 * n_slots)].cast("I")
         self._ends = view[place : (place := place + 4 * count)].cast("I")
         self._scores = view[place : (place := place + 4 * count)].cast("f")
-        self._bytes = view[place : (place := place + size)]
+        self._bytes: Buffer = view[place : (place := place + size)]
         self._pairs = view[place : (place := place + paired)]
         self.normal = _read_normal(view[place:])
         self._root, self._n_nodes = _Node(self, b"", 0), 0
@@ -109,6 +110,7 @@ class Vocabulary:
     @cached_property
     def pairs(self) -> frozenset[str]:
         """The pairs of characters that stand side by side in some piece."""
+        self._bytes = bytes(self._bytes)  # for much text: it is compared in half the time
         pairs = str(self._pairs, "utf-8")
         return frozenset(map(add, pairs[::2], pairs[1::2]))
 
@@ -154,24 +156,37 @@ class Vocabulary:
 
     def counts(self, words: Iterable[str]) -> Iterator[int]:
         """Yield into how many tokens each of *words* is cut; quick where they are sorted."""
-        root, before = self._root, ""
-        # Of each beginning of the word: its score, how many tokens it is, whether the last one
-        # is unknown; and the pieces that may go on from there.
-        reached, going_on = [(0.0, 0, False)], [[(root, 0, 0.0)]]
+        root, unknown_score, before = self._root, self._unknown_score, ""
+        written_out = self.text(self.unknown)
+        first: _Reached = (0, 0.0, False, [(root, 0, 0.0)])
+        reached = [first]
         for word in words:
-            shared = _shared(before, word)
-            del reached[shared + 1 :], going_on[shared + 1 :]
-            for at in range(shared, len(word)):
-                score, start, further = _best_end(going_on[at], word[at])
-                single, alone = root[word[at]], reached[at][0] + self._unknown_score
-                is_unknown = (single is None or single.piece is None) and alone > score
+            if written_out in word:  # a token that is one with unknown ones beside it
+                yield len(self.segment(word))
+                continue
+            shared = _shared(before, word) if before else 0
+            del reached[shared + 1 :]
+            end = reached[-1]
+            for letter in word[shared:]:
+                count, alone, was_unknown, pieces = end
+                best, tokens, child = _NOWHERE, 0, None
+                further = []
+                for node, its, base in pieces:
+                    child = node[letter]
+                    if child is not None:
+                        further.append((child, its, base))
+                        if child.piece is not None and (score := child.score + base) > best:
+                            best, tokens = score, its
+                # The last of them began with this letter.
+                alone += unknown_score
+                is_unknown = (child is None or child.piece is None) and alone > best
                 if is_unknown:
-                    score, start = alone, at
-                _, count, was_unknown = reached[start]
-                reached.append((score, count + (not (is_unknown and was_unknown)), is_unknown))
-                further.append((root, at + 1, score))
-                going_on.append(further)
-            yield reached[-1][1]
+                    best, tokens = alone, count - was_unknown
+                tokens += 1
+                further.append((root, tokens, best))
+                end = (tokens, best, is_unknown, further)
+                reached.append(end)
+            yield end[0]
             before = word
 
     def child(self, key: bytes, code: int) -> _Node | None:
@@ -180,12 +195,13 @@ class Vocabulary:
         if self._n_nodes > _MAX_NODES:
             # Replaced, not cleared: another thread may be walking on the old one.
             self._root, self._n_nodes = _Node(self, b"", 0), 0
-        slots, ends, mask = self._slots, self._ends, len(self._slots) - 1
+        slots, ends, blob = self._slots, self._ends, self._bytes
+        size, mask = len(key), len(slots) - 1
         slot = code & mask
         while entry := slots[slot]:
-            number = (entry & ~_IS_PIECE) - 1
+            number = (entry & _NUMBER) - 1
             begin = ends[number - 1] if number else 0
-            if self._bytes[begin : min(ends[number], begin + len(key))] == key:
+            if blob[begin : begin + size] == key and begin + size <= ends[number]:
                 return _Node(self, key, code, number if entry & _IS_PIECE else None)
             slot = (slot + 1) & mask
         return None
@@ -219,19 +235,6 @@ class _Node(dict[str, "_Node | None"]):
         return child
 
 
-def _best_end(pieces: Sequence[_Beginning], letter: str) -> tuple[float, int, list[_Beginning]]:
-    """Return the best score with a piece that ends with *letter*, its start, and what goes on."""
-    best, at = _NOWHERE, 0
-    further: list[_Beginning] = []  # as a call of a type with its own, it takes twice as long
-    for node, start, base in pieces:
-        child = node[letter]
-        if child is not None:
-            further.append((child, start, base))
-            if child.piece is not None and (score := child.score + base) > best:
-                best, at = score, start
-    return best, at, further
-
-
 def _shared(one: str, other: str) -> int:
     """Return how many characters two words begin with alike; of sorted ones, most."""
     shared = min(len(one), len(other))
@@ -243,7 +246,12 @@ def _shared(one: str, other: str) -> int:
 
 
 _Beginning: TypeAlias = tuple[_Node, int, float]
-"""The beginning of a piece, where in the word it starts, and the score of what is before."""
+"""The beginning of a piece, how many tokens are before it, and their score."""
+
+
+_Reached: TypeAlias = tuple[int, float, bool, list[_Beginning]]
+"""How many tokens the beginning of a word is cut into and their score, whether the last one is
+unknown, and what may go on from there, to the last one, which begins there."""
 
 
 def _read_normal(text: Buffer) -> dict[int, str]:
