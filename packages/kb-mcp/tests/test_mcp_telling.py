@@ -1025,6 +1025,10 @@ async def test_the_first_line_of_several_in_a_function_says_where_that_is() -> N
     )
     kb = knowledge_base(document("a.py", code, media="code", blocks=blocks))
 
+    around = await told(kb, "grep", {"pattern": "den\\(", "context": 1})
+    assert "5: def den(otter): · to 8\n" in around
+    around = await told(kb, "grep", {"pattern": "dig\\(1", "context": 1})
+    assert "7:     dig(1, otter) · in den 5-8\n8- " in around
     text = await told(kb, "grep", {"pattern": "dig|otter"})
 
     assert text.split("\n")[1:] == [

@@ -3,7 +3,8 @@
 The first line counts all of them. A file has a head, its path and, unless all are shown, how
 many lines match; then its lines: ``12: text`` for one that matches, ``12-40: text`` for one
 alone that defines what ends there, ``12: text · in walk 3-40`` for the first of those that stand
-in one function, where there is room, ``13- text`` for one beside a match; where the document has
+in one function, where there is room or lines stand around it, ``13- text`` for one beside a match;
+where the document has
 no lines that one could ask for, the place stands there. A file of one line is that line,
 ``path:12: text``. Of a long line there is what stands around the match.
 Lines without others around them have no margin, and those that say the same are one; others
@@ -367,11 +368,14 @@ def _fitting(rows: Sequence[str], room: int) -> list[str]:
 def _rows(lines: Sequence[_Json], *, is_placed: bool = False) -> Iterator[str]:
     """Yield the lines of a file; those that say the same as one, where none is between them.
 
-    With *is_placed*, the first line of several in one function has the place of that.
+    With *is_placed*, and where others stand around them, the first line that matches of several in
+    one function has the place of that.
     """
     is_bare = all(line["is_match"] for line in lines)
     same: dict[str, list[str]] = {}
-    units = _units(lines) if is_placed and is_bare else {}
+    matching = (line for line in lines if line["is_match"])
+    units = _units([*matching]) if is_placed or not is_bare else {}
+    numbers = {line["line"] for line in lines}
     for line in lines:
         text, place = line["shown"], line.get("uri", "").rpartition("#")[2]
         # Of a notebook or a page of the web, the line of its text is none of the file.
@@ -381,7 +385,10 @@ def _rows(lines: Sequence[_Json], *, is_placed: bool = False) -> Iterator[str]:
             at += f"-{line['unit_end']}" if by_lines and _begins(line) else ""
             same.setdefault(text.lstrip(), []).append(at)
         else:
-            yield f"{at}{':' if line['is_match'] else '-'} {text}".rstrip()
+            unit = units.get(at, "") if line["is_match"] else ""
+            if by_lines and _begins(line) and line["unit_end"] not in numbers:
+                unit = f" · to {line['unit_end']}"
+            yield f"{at}{':' if line['is_match'] else '-'} {text}".rstrip() + unit
     for said, places in same.items():
         margin = INDENT if places[0].startswith(INDENT) else ""
         # A passage of seconds may say a line twice, at one place.
