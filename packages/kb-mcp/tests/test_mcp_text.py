@@ -22,7 +22,7 @@ from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
 from kb_core.records import FileState
-from kb_core.search import Passage, SearchQuery
+from kb_core.search import Passage, SearchQuery, SearchResponse
 from kb_core.testing.documents import document, file_row
 from kb_mcp import OPTIONS
 from kb_mcp._memory import Given, Memory
@@ -672,6 +672,34 @@ async def test_a_server_that_remembers_gives_nothing_twice_unasked() -> None:
     assert "seen: " not in first
     assert "def ottera" not in again
     assert "· shown before" in again
+
+
+async def test_how_much_of_a_folder_was_read_is_told_a_conversation_once() -> None:
+    """Which numbers change with each answer, and what nobody can act on is paid for each time."""
+    kb = knowledge_base(document("src/steps.py", STEPS))
+    found = kb.search(in_passages(SearchQuery(text="ottera", mode=SearchMode.LEXICAL)))
+    made = "passages have a vector, the others are found by words"
+    wait = "pictures wait: a filter by medium reads them, or 'kebab embed'"
+    turn = iter(range(1, 9))
+
+    def search(**_: object) -> SearchResponse:
+        n = next(turn)
+        state = (f"vector: {n} of 99 {made}", "rerank: too late")
+        return replace(found, degraded=state, warnings=(f"{n} {wait}", "path 'x' matches nothing"))
+
+    kb.answers["search"] = search
+    asked = {"query": "ottera"}
+    first, again = await answers(kb, ("search", asked), ("search", asked), remembers=True)
+    unasked, named = await answers(kb, ("search", asked), ("search", {**asked, "seen": "$0"}))
+
+    for text in (first, unasked):
+        assert f"of 99 {made}" in text
+        assert wait in text
+    for text in (again, named):
+        assert made not in text
+        assert wait not in text
+        assert "degraded: rerank: too late" in text
+        assert "warning: path 'x' matches nothing" in text
 
 
 @pytest.mark.parametrize("options", [{"form": "json"}, {"form": "text", "http": "127.0.0.1:0"}])

@@ -8,6 +8,7 @@ ends after the batch at hand, and the server does not end before.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +24,7 @@ from kb_core import logs
 from kb_core.errors import KbError
 from kb_mcp._results import failure, repaired, success, told, with_pictures
 from kb_mcp._tool import Call, Form, Progress, Tool, as_asked
-from kb_mcp.text import plain
+from kb_mcp.text import plain, said_by
 
 __all__ = ["Context", "Threads", "answer"]
 
@@ -160,12 +161,33 @@ def _answered(tool: Tool, call: Call) -> types.CallToolResult:
     return with_pictures(_worded(tool, call), call.pictures)
 
 
+_NUMBERS = re.compile(r"[\d,]+")
+_OF_THE_STATE = re.compile(
+    r"degraded: vector: [\d,]+ of .* passages have a vector\b.*"
+    r"|warning: .* a filter by medium reads .*"
+)
+"""What is the same for all answers while a folder is read for the first time, but for numbers."""
+
+
+def _without_known(call: Call, text: str) -> str:
+    """Return an answer without what its conversation was told of the state already."""
+    lines = []
+    for line in text.split("\n"):
+        if _OF_THE_STATE.fullmatch(line):
+            said = said_by("", [_NUMBERS.sub("", line)])
+            if all(one in call.given for one in said):
+                continue
+            call.shown.extend(said)
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def _worded(tool: Tool, call: Call) -> types.CallToolResult:
     if call.form is Form.JSON:
         return success(tool.call(call), tool.render)
     if tool.tell is None:
         return told(plain(repaired(tool.call(call)), call.max_tokens))
-    text = tool.tell(call)
+    text = _without_known(call, tool.tell(call))
     if call.shown and (name := call.memory.keep(call.given, call.shown)):
         text = f"{text}\nseen: {name}"
     return told(text)
