@@ -100,8 +100,8 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "9e3ff56d0aed897b"),
-        ("text", None, "13aaf41f6b8e78d9"),
+        ("markdown", None, "a5f7163c4f136173"),
+        ("text", None, "a3af12ad94ffcf67"),
         ("code", "python", "a0ef20abb2573770"),
         ("code", "yaml", "c73b2c0b3781563d"),
         ("code", "json", "cc95e0df954e5358"),

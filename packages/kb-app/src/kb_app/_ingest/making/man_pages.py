@@ -123,7 +123,7 @@ class _Page:
         for at, row in enumerate(self.rows):
             if row.macro in _PARTS:
                 self.depth, self.entry, self.lists = 0, "", []
-                yield from self._named(row, [at if self.said[at] else at + 1])
+                yield from self._named(row, self._names_part(at))
             elif row.macro in {"RS", "RE", "Bl", "El"}:
                 yield from self._set_in(row)
             elif row.macro in {"TP", "IP", "It"}:
@@ -132,6 +132,13 @@ class _Page:
                 yield from self._paragraph(at)
             elif row.rest.endswith(r"\c") and not row.macro and _ITEM.fullmatch(self.said[at]):
                 self._mark(at, self.said[at])
+
+    def _names_part(self, at: int) -> list[int]:
+        """Return the row that names a section: its own, or the next, unless that begins another."""
+        if self.said[at]:
+            return [at]
+        is_next = at + 1 < len(self.rows) and self.rows[at + 1].macro not in _BEGIN
+        return [at + 1] if is_next else []
 
     def _set_in(self, row: Row) -> Iterator[tuple[Region, str]]:
         if row.macro in {"RS", "RE"}:
