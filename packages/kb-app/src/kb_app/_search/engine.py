@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -81,8 +81,9 @@ _FACETS = (
     ("repo", "repo"),
 )
 """Filters whose values are counted, and where a chunk has them."""
-_SEVERAL = 2
-"""Languages from which on texts may be translations of each other."""
+_SEVERAL, _OFTEN = 2, 0.01
+"""Languages from which on texts may be translations of each other, of so many of all documents."""
+_NO_LANGUAGE = frozenset({"null", "und"})
 _DECIDED = 0.6
 """The confidence from which nothing is read closely: a third of the questions of nineteen
 collections, half of those that are easy, and no order gets worse. From .5 to .7 it is the same."""
@@ -330,9 +331,8 @@ class Engine:
 
         Not where all is in one language, nor where nothing is to count but ranks, or nearness.
         """
-        langs = self.snapshot.control.stats.get("lang_breakdown") or {}
         is_by_one = self.settings.fusion == "rrf" or run.query.mode is SearchMode.VECTOR
-        if is_by_one or not rows or sum(map(bool, langs)) < _SEVERAL:
+        if is_by_one or not rows or not self._has_several_languages():
             return rows
         from kb_app._search.roles import STEP
         from kb_app._search.translations import in_its_language  # for several languages
@@ -340,6 +340,12 @@ class Engine:
         head, rest = parted(rows, STEP, self.renderer.places)
         chunks = self.renderer.chunks([row.chunk_key for row in head])
         return [*in_its_language(head, chunks, run.query.text), *rest]
+
+    def _has_several_languages(self) -> bool:
+        counts: Mapping[str, int] = self.snapshot.control.stats.get("lang_breakdown") or {}
+        enough = _OFTEN * sum(counts.values())
+        known = (count for lang, count in counts.items() if lang not in _NO_LANGUAGE)
+        return sum(count >= enough for count in known) >= _SEVERAL
 
     def _by_role(self, run: _Run, rows: Sequence[Row]) -> Sequence[Row]:
         """Return *rows*, the first of them that are code in the order of what they are, too.
