@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from kb_app.config import TomlError, drop_table, put_table
 from kb_cli._integrate import jsonc
@@ -79,6 +79,7 @@ def test_a_value_is_put_in_and_nothing_else_changes(text: str) -> None:
         assert is_within(text, edited)
 
 
+@example('{"a":null,"mcpServers":{/*{*/}/*{*/\n}')
 @given(documents())
 def test_putting_in_what_is_there_changes_nothing(text: str) -> None:
     once = jsonc.put(text, PATH, ENTRY)

@@ -18,7 +18,7 @@ __all__ = ["JsoncError", "drop", "put", "read"]
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
-_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*|(?:/\*[^\n]*?\*/[ \t]*)*)(?=\r?\n)")
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*|(?:/\*(?:[^*\n]|\*(?!/))*\*/[ \t]*)*)(?=\r?\n)")
 
 
 class JsoncError(ValueError):
