@@ -148,6 +148,7 @@ def test_of_a_table_that_tells_of_a_name_in_each_row_few_rows_make_a_chunk() -> 
         "longer names": [f"| a {name} b | 1 | {words(5)} |" for name in names],
         "figures": [f"| {name} | 1 | 12.5 % of 3 or 4 |" for name in names],
         "three rows": told[:3],
+        "addresses": [f"| `k{n}` | https://example.org/of/otters/k{n} |" for n in range(6)],
     }
     found = drafts(f"# Keys\n\n{words(4)}\n\n{head}\n" + "\n".join(told), WordCounter(), LIMITS)
     text = f"# Keys\n\n{words(4)}\n\n{head}\n" + "\n".join(told)

@@ -35,12 +35,13 @@ _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
 _MARKS = re.compile(r"[*_`]+|\[([^\]]*)\]\([^()]*\)")
 _CELLS = re.compile(r"(?<!\\)\||\t")
 _TAGS = re.compile(r"<[^<>\n]*>")
+_ADDRESS = re.compile(r"\w+://\S+")
 _ENTRY = 3
 """How many times its tokens a row that tells of a name counts, towards the target: questions about
 settings find as many with 5, which makes a quarter more passages of it, and fewer with 2."""
 _FEW, _MOSTLY, _TOLD = 4, 2 / 3, 12
 """The rows that such a table has at least, the share of them that tell of a name, and in how many
-letters: figures tell nothing apart."""
+letters: figures and addresses tell nothing apart."""
 
 
 def section_chunks(
@@ -140,7 +141,8 @@ def _is_entry(row: str) -> bool:
     name = _TAGS.sub("", cells[0]).strip()
     is_code = len(name) > 1 and name[0] == name[-1] == "`"
     is_name = is_code or len(name.replace(", ", ",").split()) == 1
-    return is_name and any(sum(map(str.isalpha, cell)) >= _TOLD for cell in cells[1:])
+    told = (_ADDRESS.sub("", cell) for cell in cells[1:])
+    return is_name and any(sum(map(str.isalpha, cell)) >= _TOLD for cell in told)
 
 
 def _by_rows(
