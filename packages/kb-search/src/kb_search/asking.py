@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["ASKS", "asked_in", "asking_words"]
+__all__ = ["ASKS", "asked_in", "asking_words", "written_in"]
 
 
 class _Language(NamedTuple):
@@ -113,7 +113,7 @@ def asked_in(text: str) -> frozenset[str]:
     None, where nothing tells. Chinese characters alone are of two languages, and two may have as
     many of the small words.
     """
-    if codes := _by_script(text):
+    if codes := written_in(text):
         return codes
     words = _words(text)
     counts = {
@@ -127,7 +127,8 @@ def asked_in(text: str) -> frozenset[str]:
 _SCRIPTS = (("\u3040", "\u30ff", "ja"), ("\uac00", "\ud7a3", "ko"), ("\u3400", "\u9fff", "zh ja"))
 
 
-def _by_script(text: str) -> frozenset[str]:
+def written_in(text: str) -> frozenset[str]:
+    """Return the languages that only the script of *text* tells; none where that is of many."""
     if text.isascii():
         return frozenset()
     for first, last, codes in _SCRIPTS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from kb_core.values import dataclass
-from kb_search.asking import ASKS
+from kb_search.asking import ASKS, written_in
 
 __all__ = [
     "CJK", "HANGUL", "JAPANESE", "LANGUAGES", "TOLD", "WORD", "Language", "asked_in",
@@ -209,9 +209,8 @@ def asked_in(question: str) -> frozenset[str]:
     Signs of Japanese and Korean decide, and Chinese characters alone are of two languages; else
     the words that mean nothing by themselves, of which two languages may have as many.
     """
-    for script, codes in ((JAPANESE, "ja"), (HANGUL, "ko"), (CJK, "zh ja")):
-        if script.search(question):
-            return frozenset(codes.split())
+    if codes := written_in(question):
+        return codes
     words = [word.casefold() for word in WORD.findall(question)]
     counts = [sum(word in language.known for word in words) for language in LANGUAGES]
     most = max(counts)

@@ -4,9 +4,8 @@ The first line counts all of them. A file has a head, its path and, unless all a
 many lines match; then its lines: ``12: text`` for one that matches, ``12-40: text`` for one
 alone that defines what ends there, ``12: text · in walk 3-40`` for the first of those that stand
 in one function, where there is room or lines stand around it, ``13- text`` for one beside a match;
-where the document has
-no lines that one could ask for, the place stands there. A file of one line is that line,
-``path:12: text``. Of a long line there is what stands around the match.
+where the document has no lines that one could ask for, the place stands there. A file of one line
+is that line, ``path:12: text``. Of a long line there is what stands around the match.
 Lines without others around them have no margin, and those that say the same are one; others
 stand around them where a file has room for all of these. Lines of code that only import or list
 a name are places alone, in one line for all files, where another line tells more of it; and where
