@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import Mock, patch
@@ -48,6 +49,38 @@ QUESTION = "connection taken pool wait"
 
 TOLD = "A client of the relay is asked for {}."
 """What was not translated stands in each."""
+
+
+SAID = "The relay asks each client for a word before anything else is told."
+
+
+@pytest.mark.parametrize(
+    ("question", "mode", "order"),
+    [
+        ("relay word", SearchMode.LEXICAL, ["a", "c", "b", "d"]),
+        ("what the relay asks in d", SearchMode.LEXICAL, ["d", "c", "a", "b"]),
+        ("relay word", SearchMode.VECTOR, ["a", "b", "d", "c"]),
+    ],
+)
+def test_copies_come_after_what_else_is_said(
+    tmp_path: Path, question: str, mode: SearchMode, order: list[str]
+) -> None:
+    """The best one, or the first by its path, stands where it stood; by nearness alone all do."""
+    world = SearchWorld(tmp_path)
+    other = "A relay has a word. " + "What it is for is told elsewhere, and at length. " * 3
+    texts = {"a/x.md": SAID, "b/x.md": SAID, "d/x.md": SAID, "c/x.md": other}
+    world.publish(
+        world.corpus.publication(*(world.corpus.document(*each) for each in texts.items()))
+    )
+    found = SearchQuery(text=question, mode=mode, k=2)
+
+    first = world.engine().search(found)
+    second = world.engine().search(replace(found, cursor=first.next_cursor))
+
+    hits = [*first.hits, *second.hits]
+    assert [hit.doc_path[0] for hit in hits] == order
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -204,6 +237,18 @@ def test_prose_may_pass_tests_and_settings_that_nobody_asks_for(
     placed = in_their_places(head, {0: code, 1: note}, query, mostly_code)
 
     assert placed[0].chunk_key == first
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "COPYING.LESSER", "third_party_notices.md"])
+@pytest.mark.parametrize(
+    ("query", "first"), [("telemetry", 1), ("the licence of what does telemetry", 0)]
+)
+def test_whose_work_it_is_comes_first_for_who_asks_that(name: str, query: str, first: int) -> None:
+    chunks = {0: _chunk(f"deps/{name}"), 1: _chunk("telemetry.md"), 2: _chunk("a.py")}
+    head = [_row(0, 0.9), _row(1, 0.8), _row(2, 0.1)]
+
+    assert in_their_places(head, chunks, query, mostly_code)[0].chunk_key == first
+    assert in_their_places(head, chunks, query, lambda _: False)[0].chunk_key == 0
 
 
 def test_what_only_imports_comes_after_what_does_something() -> None:
@@ -460,7 +505,9 @@ def test_prose_keeps_its_order_and_no_row_is_lost(
     placed = in_their_places(head, chunks, query, lambda _: is_mostly_code)
 
     assert sorted(row.chunk_key for row in placed) == list(range(len(head)))
-    assert [row.score for row in placed] == [row.score for row in head]
+    scores = [row.score for row in placed]
+    assert scores == pytest.approx([row.score for row in head], abs=1e-4)
+    assert all(one > other for one, other in pairwise(scores)) or placed == head
     assert all(row.score == row.fused.score for row in placed)
     keys = [row.chunk_key for row in placed]
     prose = [key for key in keys if not is_code[key]]

@@ -40,12 +40,14 @@ from kb_app._search.query import ParsedQuery, check_query, missing_of, parse_que
 from kb_app._search.ranking import (
     LeftOut,
     Row,
+    joined,
     limited,
     list_digest,
     page_of,
     parted,
     rank_proposals,
     reordered,
+    repeats_later,
 )
 from kb_app._search.settings import SearchSettings, search_settings
 from kb_app._search.trace import trace_of
@@ -93,6 +95,8 @@ the words that it has at least: fewer are names that nobody mentions."""
 _TELLS_LITTLE, _TELLS_AS_ANY = 0.05, 1.0
 """To close reading: what every passage says, and a sign of Chinese or Korean that stands alone,
 which the index knows in pairs; 1 is about what a third of all passages hold."""
+_READ_FOR_REPEATS = 20
+"""First rows of a list of which it is seen whether one says what another does."""
 _POOL_FACTOR = 5
 _POOL_MIN = 100
 
@@ -240,7 +244,7 @@ class Engine:
         fused = self.rank(proposals, query, run.dates)
         run.watch.fusion_secs = run.watch.lap()
         placed = self._by_role(run, self._in_its_language(run, fused)) if by_role else fused
-        rows = self._rerank(run, placed, proposals)
+        rows = self._repeats_later(run, self._rerank(run, placed, proposals))
         ranking = RankedList(run, proposals, fused, *self.limited(rows, run.per_doc))
         if run.cursor is not None:
             hits = list_digest(ranking.rows, run.offset, self.renderer.places)
@@ -331,15 +335,14 @@ class Engine:
 
         Not where all is in one language, nor where nothing is to count but ranks, or nearness.
         """
-        is_by_one = self.settings.fusion == "rrf" or run.query.mode is SearchMode.VECTOR
-        if is_by_one or not rows or not self._has_several_languages():
+        if self._is_by_one(run) or not rows or not self._has_several_languages():
             return rows
         from kb_app._search.roles import STEP
         from kb_app._search.translations import in_its_language  # for several languages
 
         head, rest = parted(rows, STEP, self.renderer.places)
         chunks = self.renderer.chunks([row.chunk_key for row in head])
-        return [*in_its_language(head, chunks, run.query.text), *rest]
+        return joined(in_its_language(head, chunks, run.query.text), rest)
 
     def _has_several_languages(self) -> bool:
         counts: Mapping[str, int] = self.snapshot.control.stats.get("lang_breakdown") or {}
@@ -352,7 +355,7 @@ class Engine:
 
         Not where nothing is to count but ranks, or nearness.
         """
-        if self.settings.fusion == "rrf" or run.query.mode is SearchMode.VECTOR or not rows:
+        if self._is_by_one(run) or not rows:
             return rows
         if not (self.snapshot.control.stats.get("media_breakdown") or {}).get(Media.CODE.value):
             return rows
@@ -371,7 +374,7 @@ class Engine:
             if depth >= DEPTH or not rest or is_enough(chunks.values(), is_mostly_code):
                 break
             depth += STEP
-        return [*in_their_places(head, chunks, run.query.text, is_mostly_code), *rest]
+        return joined(in_their_places(head, chunks, run.query.text, is_mostly_code), rest)
 
     def _rerank(self, run: _Run, rows: Sequence[Row], proposals: Proposals) -> Sequence[Row]:
         """Return *rows* with the first of them reordered, or as they are if that is too late.
@@ -403,6 +406,22 @@ class Engine:
         proposals.ran |= Channel.RERANK
         known = proposals.basis.known
         return reordered(head, scores, rest, 1.0 if known is None else known.share)
+
+    def _repeats_later(self, run: _Run, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return *rows*, of those of one text in several documents the first before all others.
+
+        Not where nothing is to count but ranks, or nearness.
+        """
+        if self._is_by_one(run):
+            return rows
+        head = page_of(rows, 0, _READ_FOR_REPEATS, self.renderer.places)
+        chunks = self.renderer.chunks([row.chunk_key for row in head])
+        if (order := repeats_later(head, chunks)) is head:
+            return rows
+        return joined(order, parted(rows, _READ_FOR_REPEATS, self.renderer.places)[1])
+
+    def _is_by_one(self, run: _Run) -> bool:
+        return self.settings.fusion == "rrf" or run.query.mode is SearchMode.VECTOR
 
     def _is_decided(self, run: _Run, proposals: Proposals) -> bool:
         if run.query.mode is not SearchMode.HYBRID:  # what a single channel is sure of is less sure

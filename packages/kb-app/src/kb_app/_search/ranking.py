@@ -10,9 +10,10 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
+from math import inf
 from operator import sub
-from typing import NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 from kb_app._search.channels import Proposals
 from kb_core.dates import DateAsked
@@ -29,17 +30,24 @@ from kb_search.fusion import (
     score_kind,
 )
 
+if TYPE_CHECKING:
+    from kb_core.ports import StoredChunk
+
 __all__ = [
     "LeftOut",
     "Place",
     "Row",
     "as_ranked",
+    "in_order",
+    "joined",
     "limited",
     "list_digest",
     "page_of",
     "parted",
     "rank_proposals",
     "reordered",
+    "repeats_later",
+    "reweighed",
     "with_more",
 ]
 
@@ -52,6 +60,10 @@ Parents = Callable[[Sequence[int]], Mapping[int, Parent]]
 _DIGEST_BYTES = 8
 _OF_THE_DATE = 0.3
 """What the date that is asked for counts, beside all that words and meaning say."""
+_LEAST_REPEATED = 40
+"""Characters of a text that is a copy of another: fewer may say something else in each place."""
+_OF_ITS_OWN = ("bm25", "rerank")
+"""Kinds of scores that are not what two channels say together."""
 _NO_TIE = 2e-6
 """Scores so far apart are not the same after rounding to 1e-6."""
 
@@ -200,6 +212,59 @@ def parted(rows: Sequence[Row], size: int, places: Places) -> tuple[list[Row], S
         return head, rows[end:]
     taken = set(_keys(head))
     return head, [*(row for row in rows[:end] if row.chunk_key not in taken), *rows[end:]]
+
+
+def in_order(head: Sequence[Row], order: Iterable[int]) -> list[Row]:
+    """Return the first rows of a list in another order, each with the score of its place.
+
+    Where several places have the same, each has less than the one before: the order is final.
+    """
+    order = list(order)
+    if order == list(range(len(head))):
+        return list(head)
+    rows, last = list[Row](), inf
+    for at, row in zip(order, head, strict=True):
+        last = min(row.score, last - _NO_TIE)
+        rows.append(_scored(head[at], last))
+    return rows
+
+
+def joined(head: Sequence[Row], rest: Sequence[Row]) -> list[Row]:
+    """Return a list of its first rows, in their order, and the others, none above the last one."""
+    least = head[-1].score - _NO_TIE
+    above = sum(1 for _ in takewhile(lambda row: row.score > least, rest))
+    return [*head, *(_scored(row, least) for row in rest[:above]), *rest[above:]]
+
+
+def _scored(row: Row, score: float) -> Row:
+    """Return *row* with another score; what words alone say of it, or close reading, stays."""
+    fused = row.fused if row.kind in _OF_ITS_OWN else row.fused._replace(score=score)
+    return row._replace(fused=fused, score=score)
+
+
+def reweighed(head: Sequence[Row], weights: Mapping[int, float]) -> Sequence[Row]:
+    """Return the first rows of a list in the order of their scores with *weights*, by index."""
+    if not weights:
+        return head
+    scores = [round(row.score * weights.get(at, 1.0), 6) for at, row in enumerate(head)]
+    return in_order(head, sorted(range(len(head)), key=lambda at: -scores[at]))
+
+
+def repeats_later(head: Sequence[Row], chunks: Mapping[int, StoredChunk]) -> Sequence[Row]:
+    """Return the first rows of a list, last what one before says word for word elsewhere.
+
+    A document may repeat itself. Where none does, *head* itself is returned.
+    """
+    said, again = dict[str, str](), list[int]()
+    for at, row in enumerate(head):
+        chunk = chunks.get(row.chunk_key)
+        if chunk is None or len(text := chunk["text"]) < _LEAST_REPEATED:
+            continue
+        if said.setdefault(text, chunk["doc_id"]) != chunk["doc_id"]:
+            again.append(at)
+    if not again:
+        return head
+    return in_order(head, sorted(range(len(head)), key=set(again).__contains__))
 
 
 @dataclass(frozen=True, slots=True)

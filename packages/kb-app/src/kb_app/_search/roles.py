@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kb_app._media import MEDIA
+from kb_app._search.ranking import in_order
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
 from kb_core.search import FileRole
@@ -42,7 +43,6 @@ __all__ = [
     "mostly_code",
     "role_filter",
     "role_of",
-    "scored",
     "weight_of",
     "wish_of",
 ]
@@ -74,6 +74,11 @@ _RECORDS = lazy_pattern(
     r"(?i)(?:change(?:s|log)|(?:version[-_ ]?)?history|news|what'?s[-_ ]?new|release[-_ ]?notes?)"
     r"(?:\.\w+)?"
 )
+_OF_RIGHTS = lazy_pattern(
+    r"(?i)(?:un)?(?:licen[cs]es?|copying|copyrights?|notices?|patents?|third[-_]?party[-_]?\w+)"
+    r"(?:[-_.][\w.+-]*)?"
+)
+"""Files that say what may be done with a work, and whose it is: ``LICENSE``, ``NOTICES.md``."""
 
 _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts", ".pyi")
 """What names of files end with that only declare what others define."""
@@ -156,9 +161,9 @@ _FOREIGN = 0.7
 asked of what is its own."""
 _DECLARED = 0.7
 """Of types of what another file does: who reads them has not seen it."""
-_RECORD, _HEAD, _DEFINITION = 0.6, 0.5, 1.2
-"""Of a page that tells what changed; of a head of a file; of what is defined under a name
-that the question has."""
+_RECORD, _LEGAL, _HEAD, _DEFINITION = 0.6, 0.4, 0.5, 1.2
+"""Of a page that tells what changed; of one that tells whose work it is, and what others may do
+with it; of a head of a file; of what is defined under a name that the question has."""
 
 _SAID, _SAID_WHERE = 0.25, 0.4
 """What code gains that says all words of a question, in its names and in prose, and where a place
@@ -183,6 +188,11 @@ _OF_SETTINGS = "config"
 """What words of settings begin with."""
 _ASKED_RECORD = _words(
     "change changes changed changelog history release releases released since new"
+)
+_ASKED_RIGHTS = _words(
+    "copying copyright copyrighted copyrights copyleft legal licence licences licenced license"
+    " licensed licenses licensing notice notices owner owners patent patents permission permitted"
+    " redistribute redistribution third warranty"
 )
 _ASKED_EXAMPLES = _words("example examples sample samples demo demos usage")
 _ASKED_WHERE = (
@@ -303,8 +313,7 @@ def in_their_places(
     for at in scores.keys() & known.keys():
         scores[at] *= _beside_code(known[at], wish, is_own=at in own)
     others = sorted(scores.items(), key=lambda row: -round(row[1], 6))
-    order = _mixed(places, others, own, wish)
-    return [scored(head[at], row.score) for at, row in zip(order, head, strict=True)]
+    return in_order(head, _mixed(places, others, own, wish))
 
 
 def _mixed(
@@ -334,17 +343,12 @@ def _beside_code(chunk: StoredChunk, wish: Wish, *, is_own: bool) -> float:
         return _BESIDE_PROSE
     if chunk["media"] == Media.CODE.value:
         return _HEAD
-    return _RECORD if is_own and _is_record(chunk) and not wish.is_of_record else 1.0
+    told = _of_page(chunk, wish) if is_own else None
+    return 1.0 if told is None else told
 
 
 def _home(chunk: StoredChunk) -> Home:
     return chunk["source_id"], chunk["repo"]
-
-
-def scored(row: Row, score: float) -> Row:
-    """Return *row* with another score; what words alone say of it stays."""
-    fused = row.fused if row.kind == "bm25" else row.fused._replace(score=score)
-    return row._replace(fused=fused, score=score)
 
 
 class Wish(NamedTuple):
@@ -357,6 +361,7 @@ class Wish(NamedTuple):
     is_told: bool
     """Whether it asks what a page tells: code does not come before it for being code."""
     is_of_record: bool
+    is_of_rights: bool
     is_for_examples: bool
     is_for_tests: bool
     """Whether it asks which test does something, and not only what tests say, too."""
@@ -396,6 +401,7 @@ def wish_of(query: str) -> Wish:
         not is_told and (is_where or asks or is_for_tests),
         is_told,
         is_of_record,
+        not asked.isdisjoint(_ASKED_RIGHTS),
         is_told or not asked.isdisjoint(_ASKED_EXAMPLES),
         is_for_tests,
         frozenset(names),
@@ -410,8 +416,9 @@ def weight_of(chunk: StoredChunk, wish: Wish) -> float:
     weights = {**_WEIGHTS, **_WHERE} if wish.is_where or wish.is_of_code else _WEIGHTS
     weights = {**weights, **_BESIDE_TESTS} if wish.is_for_tests else weights
     weight = 1.0 if role in wish.roles else weights[role]
-    if role is FileRole.DOCS and _is_record(chunk):
-        weight = 1.0 if wish.is_of_record else _RECORD
+    if role is FileRole.DOCS:
+        told = _of_page(chunk, wish)
+        weight = weight if told is None else told
     if role is FileRole.CODE and declares(chunk):
         weight *= _DECLARED
     is_of_others = role is FileRole.CODE and _OF_OTHERS.search(chunk["path"]) is not None
@@ -448,8 +455,21 @@ def _said(chunk: StoredChunk, words: Sequence[frozenset[str]]) -> float:
     return sum(not held.isdisjoint(forms) for forms in words) / max(1, len(words))
 
 
+def _of_page(chunk: StoredChunk, wish: Wish) -> float | None:
+    """Return what a page counts that tells what changed, or whose work it is; of others none."""
+    if _is_record(chunk):
+        return 1.0 if wish.is_of_record else _RECORD
+    if _OF_RIGHTS.fullmatch(_name(chunk)):
+        return 1.0 if wish.is_of_rights else _LEGAL
+    return None
+
+
 def _is_record(found: StoredChunk | StoredDoc) -> bool:
-    return _RECORDS.fullmatch(found["path"].rpartition("/")[2]) is not None
+    return _RECORDS.fullmatch(_name(found)) is not None
+
+
+def _name(found: StoredChunk | StoredDoc) -> str:
+    return found["path"].rpartition("/")[2]
 
 
 def _is_head(chunk: StoredChunk) -> bool:

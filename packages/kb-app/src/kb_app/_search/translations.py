@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kb_app._search.roles import scored
+from kb_app._search.ranking import reweighed
 from kb_core.values import lazy_pattern
 from kb_search.asking import asked_in
 
@@ -30,27 +30,22 @@ _CODE = lazy_pattern(
 
 def in_its_language(
     head: Sequence[Row], chunks: Mapping[int, StoredChunk], query: str
-) -> list[Row]:
+) -> Sequence[Row]:
     """Return the first rows of a list, of texts in several languages the question's first.
 
-    A row has the score of its place. Nothing moves where nothing tells which language that is.
+    Nothing moves where nothing tells which language that is.
     """
     placed = {
         at: _placed(chunks[row.chunk_key]) for at, row in enumerate(head) if row.chunk_key in chunks
     }
     if not any(is_told for *_, is_told in placed.values()):
-        return list(head)
+        return head
     asked = asked_in(query)
     own = {text for text, lang, _ in placed.values() if lang in asked}
     weights = {
         at: _ANOTHER for at, (text, lang, _) in placed.items() if text in own and lang not in asked
     }
-    if not weights:
-        return list(head)
-    order = sorted(
-        range(len(head)), key=lambda at: -round(head[at].score * weights.get(at, 1.0), 6)
-    )
-    return [scored(head[at], row.score) for at, row in zip(order, head, strict=True)]
+    return reweighed(head, weights)
 
 
 def _placed(chunk: StoredChunk) -> tuple[tuple[str, str], str | None, bool]:
