@@ -271,6 +271,45 @@ def test_what_stands_in_a_module_begins_with_its_name(
     assert [symbol for _, symbol in units(source, code_lang)] == symbols
 
 
+_FILL = "".join(f"    x{at}\n" for at in range(50))
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "found"),
+    [
+        ("erlang", (f"-spec on(_) -> ok.\non({{get, Key}}) ->\n{_FILL}"
+                    f"% Puts.\non(#'put.new'{{key = Key}}) when is_atom(Key) ->\n{_FILL}"
+                    "on({'put.new', _}) -> b;\non(\"z\") -> c;\non(Any) -> Any.\n"), [
+            "on 1-52", "on(put.new) 53-105", "on(z) 106-106", "on(_) 107-107"]),
+        ("elixir", (f"  @spec on(atom) :: :no\n  def on(:get) do\n{_FILL}  end\n\n"
+                    f"  @impl true\n  def on({{:put, k}}, _from) when k != :a do\n{_FILL}  end\n"
+                    '  def on("z"), do: :b\n  def on(%A.Row{}), do: :c\n  def on(x), do: x\n'), [
+            "on 1-53", "on(put) 55-107", "on(z) 108-108", "on(A.Row) 109-109", "on(_) 110-110"]),
+        ("haskell", (f"on :: Row a => a -> B\non o (Get k) = C\n{_FILL}"
+                     f"on _ Put{{}}\n  | D = E\n{_FILL}on \"z\" _ = F\n"), [
+            "on 1-52", "on(Put) 53-104", "on(z) 105-105"]),
+        ("haskell", f"on (Get k) = C\n{_FILL}on (Put k)\n  | k = D\n", ["on 1-53"]),
+        ("erlang", "".join(f"on(x{at}) -> {at};\n" for at in range(120)), ["on 1-120"]),
+        ("rego", f"on if x\n{_FILL}on if y\n{_FILL}", ["on 1-102"]),
+    ],
+)  # fmt: skip
+def test_clauses_of_a_long_function_are_called_by_what_they_are_for(
+    code_lang: str, source: str, found: list[str]
+) -> None:
+    """The first one stands with the name of all."""
+    assert places(source, code_lang) == found
+
+
+def test_the_name_of_a_class_may_come_after_what_has_to_hold() -> None:
+    source = (
+        "module A\n  ( b )\nwhere\n\n"
+        "class (Functor m, Show (m a))\n      => B m where\n  b :: m\n\n"
+        "class Eq a => C a where\n\ninstance (Eq a, Eq b) => D (a, b) where\n"
+    )
+
+    assert places(source, "haskell") == ["A 1-3", "B 5-7", "C 9-9", "D 11-11"]
+
+
 def test_a_long_key_is_cut_at_those_within_it() -> None:
     steps = "".join(f"      - run: step {n}\n" for n in range(20))
     source = (

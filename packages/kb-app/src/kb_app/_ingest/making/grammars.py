@@ -318,8 +318,11 @@ class Header:
     pattern: str
     comment: tuple[str, ...]
     flags: re.RegexFlag
-    has_clauses: bool = False
-    """Whether one function may have several headers, a signature and its clauses, one by one."""
+    clause: str | None = None
+    """What follows the name of a function in a clause, down to its ``label``, what it is for; none
+    where a function has one header, and empty where it may have several of which nothing tells."""
+    continued: tuple[str, ...] = ()
+    """What a line begins with that goes on with the header before it."""
     holders: tuple[str, ...] = ()
     """The kinds in whose names those of what stands in them begin."""
     is_flat: bool = False
@@ -336,24 +339,43 @@ class Header:
         return re.compile(self.pattern, self.flags)
 
 
-def _line(
+def _line(  # noqa: PLR0913 - what a row of the table says
     kind: str,
     pattern: str,
     *comment: str,
     ignore_case: bool = False,
-    has_clauses: bool = False,
+    clause: str | None = None,
+    continued: tuple[str, ...] = (),
     holders: tuple[str, ...] = (),
     is_flat: bool = False,
 ) -> Header:
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
-    return Header(kind, pattern, comment or ("#",), flags, has_clauses, holders, is_flat)
+    return Header(kind, pattern, comment or ("#",), flags, clause, continued, holders, is_flat)
 
 
 _SLASHES = ("//", "/*", " *")
 _TITLE = r"(?P<quote>[\"'])(?P<title>(?:(?!(?P=quote))[^\n]){1,200})(?P=quote)"
 """A sentence that a test is called by."""
-_EQUATION = r"(?P<name>[\w']+)(?:\s*(?:::?\s|:*$)|.{0,200}=|.{0,200}\bwhere\b)"
+_EQUATION = (
+    r"(?!(?:import|where|infix[lr]?)\b)"
+    r"(?P<name>[\w']+)(?:\s*(?:::?\s|:*$)|.{0,200}=|.{0,200}\bwhere\b)"
+)
 """A signature, a clause or what follows ``module`` and the like, of Haskell and its relatives."""
+_HASKELL = (
+    r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+"
+    r"(?:(?:\([^\n]{0,400}\)|[^(=\n]{0,100}?)\s*=>\s*)?)?" + _EQUATION
+)
+"""What has to hold (``Eq a =>``) may stand before the name of a class."""
+_STRING = r"\"[^\"\n]{1,40}\""
+_CONSTRUCTOR = rf"(?!\s*::)(?:(?![=|]).){{0,200}}?(?P<label>\b[A-Z][\w']*|{_STRING})"
+_ATOM = (
+    r"(?:(?!->|\bwhen\b).){0,200}?"
+    rf"(?P<label>(?<![\w@])(?<!\d#)[a-z][\w@]*|'[^'\n]{{1,40}}'|{_STRING})"
+)
+_ATOM_OF_ELIXIR = (
+    rf"(?:(?!\bwhen\b|\bdo\b).){{0,200}}?(?:%(?=[A-Z])|(?<!:):(?=\w)|(?={_STRING}))"
+    rf"(?P<label>[\w.]+[?!]?|{_STRING})"
+)
 
 _LISP = _line(
     "definition",
@@ -388,13 +410,13 @@ HEADERS: dict[str, Header] = {
     "elixir": _line("function", r"\s*(?:(?P<kind>def(?:module|p|macro|macrop|protocol|impl|"
                     r"delegate|guard|guardp)?|@(?:macro)?(?:callback|spec))\s+(?P<name>[\w.?!]+)|(?:test|"
                     r"describe|property)\s+" + _TITLE + ")", "#", "@doc", "@impl", "@tag",
-                    "@deprecated", QUOTES, has_clauses=True,
+                    "@deprecated", QUOTES, clause=_ATOM_OF_ELIXIR,
                     holders=("defmodule", "defprotocol", "defimpl")),
     "elm": _line("function", r"(?:(?P<kind>type alias|type|port module|module|port)\s+)?"
-                 r"(?!import\b)" + _EQUATION, "--", "{-", has_clauses=True),
+                 + _EQUATION, "--", "{-", clause=_CONSTRUCTOR),
     "erlang": _line("function", r"(?:-(?P<kind>spec|type|opaque|record|callback|define|module)"
                     r"[\s(]{1,4}(?:\w+:)?|(?=(?:[a-z]\w*|'[^'\n]{1,99}')\s?\())"
-                    r"(?P<name>\w+|'[^'\n]{1,99}')", "%", "-doc", QUOTES, has_clauses=True),
+                    r"(?P<name>\w+|'[^'\n]{1,99}')", "%", "-doc", QUOTES, clause=_ATOM),
     "fortran": _line("unit", r"\s{0,8}(?!end)(?:[a-z]\w*(?:\*\d+|\([^()\n]{0,60}\))?\s+){0,4}?"
                      r"(?P<kind>subroutine|function|module|submodule|program|interface|"
                      r"type(?=\s*(?:,[^:\n]{0,80}::|::|\s\w+\s*$)))(?:\s*\([^()\n]{0,60}\))?"
@@ -411,8 +433,7 @@ HEADERS: dict[str, Header] = {
     "groovy": _line("function", r"(?:(?:public|private|static|final|abstract)\s+){0,4}"
                     r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)|\s{1,8}def\s+"
                     + _TITLE + r"\s*\(", *_SLASHES, "@"),
-    "haskell": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
-                     + _EQUATION, "--", "{-", has_clauses=True),
+    "haskell": _line("function", _HASKELL, "--", "{-", clause=_CONSTRUCTOR, continued=("=", "|")),
     "html": _line("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
                   r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),
     "ini": _line("section", r"\[(?P<name>[^\]\n]{1,200})\]", "#", ";"),
@@ -450,15 +471,15 @@ HEADERS: dict[str, Header] = {
                     "//"),
     "proto": _line("message", r"(?P<kind>message|service|enum|extend)\s+(?P<name>[\w.]+)",
                    *_SLASHES),
-    "purescript": _line("function", r"(?:(?P<kind>data|newtype|class|instance|type|module)\s+)?"
-                        r"(?!import\b)" + _EQUATION, "--", "{-", has_clauses=True),
+    "purescript": _line("function", _HASKELL, "--", "{-", clause=_CONSTRUCTOR,
+                        continued=("=", "|")),
     "qml": _line("function", r"\s{0,8}(?P<kind>function|signal)\s+(?P<name>\w+)", *_SLASHES),
     "r": _line("function", r"(?:(?=(?:[\w.]+|`[^`\n]{1,60}`)\s*(?:<-|=)\s*(?:function\b|\\\(|"
                r"(?:\w+::)?(?:ggproto|R6Class|setRefClass|setClass|new_class)\b))|(?P<kind>set(?:"
                r"Generic|Method|Class|RefClass|Validity))\(\s*[\"'])(?P<name>[\w.]+|`[^`\n]{1,60}`)"
                r"|test_that\(\s*" + _TITLE),
     "rego": _line("rule", r"(?:(?P<kind>package)\s+)?(?!import\b)(?P<name>[a-z_][\w.]*)"
-                  r"(?:\(|\[|\s*(?::?=|\{|if\b|contains\b|$))", has_clauses=True),
+                  r"(?:\(|\[|\s*(?::?=|\{|if\b|contains\b|$))", clause=""),
     "solidity": _line("contract", r"(?:abstract\s+)?(?P<kind>contract|interface|library|struct|enum"
                       r"|function|event)\s+(?P<name>\w+)", *_SLASHES),
     "sql": _line("statement", r"\s{0,4}(?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:global|local|"

@@ -16,7 +16,7 @@ Of XML, elements are units (``elements``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs, settled
 from kb_app._ingest.making.elements import elements
@@ -39,6 +39,7 @@ _CLOSES = re.compile(
     re.IGNORECASE,
 )
 """What a line at the margin of a unit's header is that ends the unit."""
+_SIGNATURES = ("spec", "callback", "macrocallback")
 _OPENS = ("{", "(", "begin", "do")
 _NAMED = re.compile(r"[ \t]+(name|namespace):[ \t]*(.{1,200})")
 
@@ -71,26 +72,79 @@ def _regions(lines: Lines, language: str) -> Iterator[Region]:
 
 
 def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
-    match_header = header.line.match
     blocks = _blocks(lines, header, first, end)
     inside = {line for last, at in blocks.items() for line in range(at, last + 1)}
     at, symbol, kind = first, None, None
-    head = first
+    heads = [first]
     around: list[tuple[int, str]] = []
     for line in range(first, end):
-        match = match_header(lines.texts[line], 0, _LONGEST_LINE)
+        match = _match(lines, header, line)
         if match is None or line in inside:
             continue
         sort, called = _called(match, header)
         if header.holders and sort != "test":
             called = _within(around, header, sort, called, indent_of(lines.texts[line]))
-        if header.has_clauses and called == symbol:
-            head = line
+        if header.clause is not None and called == symbol:
+            heads.append(line)
             continue
         start = _lead(lines, header, blocks, at, line)
-        yield from _unit(lines, at, head, start, symbol, kind)
-        at, head, symbol, kind = start, line, called, sort
-    yield from _unit(lines, at, head, end, symbol, kind)
+        for unit in _unit(lines, at, heads[-1], start, symbol, kind):
+            yield from _clauses(lines, header, blocks, unit, heads)
+        at, heads, symbol, kind = start, [line], called, sort
+    for unit in _unit(lines, at, heads[-1], end, symbol, kind):
+        yield from _clauses(lines, header, blocks, unit, heads)
+
+
+_LONG_FUNCTION, _LEAST_CLAUSE = 100, 3
+"""From so many lines on, the clauses of a function are units, if they have so many by the mean:
+what is in shorter ones is a table."""
+
+
+def _clauses(
+    lines: Lines, header: Header, blocks: Mapping[int, int], unit: Region, heads: Sequence[int]
+) -> Iterator[Region]:
+    """Yield a function, and apart where it is long its clauses: ``handle_call(get)``.
+
+    They are called by what is first told of what they are for; neighbours may share that. The
+    first one stands with the name of all.
+    """
+    length = unit.end - unit.first
+    if not header.clause or unit.symbol is None or length < _LONG_FUNCTION:
+        yield unit
+        return
+    parts, label = [unit], None
+    for head in heads:
+        told = _label(lines, header, head)
+        if told in (None, label):
+            continue
+        if label is not None:
+            start = _lead(lines, header, blocks, parts[-1].first + 1, head)
+            parts[-1] = parts[-1]._replace(end=start)
+            name = f"{unit.symbol}({told})"[:_SYMBOL_MAX]
+            parts.append(unit._replace(first=start, symbol=name, level=unit.level + 1))
+        label = told
+    yield from parts if length >= _LEAST_CLAUSE * len(parts) else [unit]
+
+
+def _label(lines: Lines, header: Header, line: int) -> str | None:
+    """Return what a clause is for; none of a signature, and ``_`` of one for all that is left."""
+    match = _match(lines, header, line)
+    if match is None or (match["kind"] or "").lstrip("@") in _SIGNATURES:
+        return None
+    after = match.end("name")
+    if match.string.startswith("::", after + indent_of(match.string[after:])):
+        return None
+    told = re.compile(header.clause or "").match(match.string, after, _LONGEST_LINE)
+    return "_" if told is None else told["label"].strip("\"'")
+
+
+def _match(lines: Lines, header: Header, line: int) -> re.Match[str] | None:
+    text = lines.texts[line]
+    if header.continued and not text[:1].isspace() and line + 1 < len(lines):
+        following = lines.texts[line + 1]
+        if following.lstrip().startswith(header.continued):
+            text = f"{text.rstrip()} {following.lstrip()}"
+    return header.line.match(text, 0, _LONGEST_LINE)
 
 
 def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
