@@ -84,6 +84,43 @@ def test_copies_come_after_what_else_is_said(
 
 
 @pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("too many otters holt", "en.yml"),
+        ("was eine holt sagt, wenn zu otters too many", "de.yml"),
+    ],
+)
+def test_of_messages_in_several_languages_one_stays(
+    tmp_path: Path, question: str, kept: str
+) -> None:
+    """Though it was never translated, and is a copy of another."""
+    world = SearchWorld(tmp_path)
+    filler = "    the_rest: Nothing else is said.\n" * 6
+    message = "  holt_full: A holt with too many otters.\n"
+    code = (
+        "def holt(otters):\n    return otters  # one holt for many, and too few for the rest\n" * 4
+    )
+    texts = {
+        "lang/ar.yml": message,
+        "lang/en.yml": message,
+        "lang/de.yml": f"  holt_full: A holt, too many otters.\n{filler}",
+        "holt.py": code,
+        "tests.py": f"{code}# Whether a holt is full.\n",
+    }
+    documents = [
+        world.corpus.document(path, text, media="code", code_lang=path[-2:].replace("ml", "yaml"))
+        for path, text in texts.items()
+    ]
+    world.publish(world.corpus.publication(*documents))
+
+    hits = world.engine().search(SearchQuery(text=question, mode=SearchMode.LEXICAL)).hits
+
+    files = [hit.doc_path.rpartition("/")[2] for hit in hits]
+    assert set(files[:3]) == {"holt.py", "tests.py", kept}
+    assert len(files) == len(texts)
+
+
+@pytest.mark.parametrize(
     ("question", "first"),
     [
         ("What is a client of the relay asked for?", "docs/en/user.en.md"),

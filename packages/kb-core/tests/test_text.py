@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from kb_core.text import (
     LineIndex,
+    in_any_language,
     is_grapheme_boundary,
     nfc,
     normalize_newlines,
@@ -164,3 +165,20 @@ def test_snapping_finds_a_boundary_after_the_floor(text: str, data: st.DataObjec
 )
 def test_what_somebody_wrote_is_said_again_as_it_was_written(text: str, said: str) -> None:
     assert quoted(text) == said
+
+
+@pytest.mark.parametrize(
+    ("path", "shared", "lang"),
+    [
+        ("docs/fr/a.md", "docs//a.md", "fr"),
+        ("a.de.adoc", "a..adoc", "de"),
+        ("locales/en-GB.yml", "locales/.yml", "en"),
+        ("res/values-pt-rBR/strings.xml", "res/values-/strings.xml", "pt"),
+        ("messages_zh_CN.properties", "messages_.properties", "zh"),
+        ("docs/zh-CN/user.zh-CN.md", "docs//user..md", "zh"),
+        ("den/model.py", "den/model.py", None),
+        ("france/a.md", "france/a.md", None),
+    ],
+)
+def test_a_path_names_a_language(path: str, shared: str, lang: str | None) -> None:
+    assert in_any_language(path) == (shared, lang)

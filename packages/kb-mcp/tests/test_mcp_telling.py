@@ -1081,6 +1081,25 @@ async def test_a_long_line_that_several_files_have_is_told_once_with_where_else_
     assert around.count(said) == 5
 
 
+async def test_a_message_in_several_languages_is_told_in_one() -> None:
+    def messages(lang: str, said: str) -> DocumentRecord:
+        return document(f"lang/{lang}.yml", f"{lang}:\n  den_full: {said}\n", media="code")
+
+    three = [messages("ar", "Too many otters"), messages("de", "Zu voll"), messages("en", "Full")]
+    code = document("den.rb", "raise l(:den_full)\n", media="code")
+
+    text = await told(knowledge_base(*three, code), "grep", {"pattern": "den_full"})
+
+    assert text.split("\n")[0] == "4 lines in 4 files · case ignored"
+    assert "lang/en.yml:2: den_full: Full · also in 2 other languages" in text
+    assert "otters" not in text
+    assert "den.rb:1: raise" in text
+    two = await told(knowledge_base(*three[1:]), "grep", {"pattern": "den_full"})
+    assert "Zu voll" in two
+    around = await told(knowledge_base(*three), "grep", {"pattern": "den_full", "context": 1})
+    assert around.count("den_full") == 3
+
+
 async def test_files_of_which_no_line_has_room_are_named_in_one_line() -> None:
     many = [
         document(f"m{n}.py", f"def den_{n}(otter_in_its_burrow):\n" * 3, media="code")

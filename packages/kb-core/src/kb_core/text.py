@@ -22,6 +22,7 @@ __all__ = [
     "LineIndex",
     "cut_within",
     "entry_lines",
+    "in_any_language",
     "indent_of",
     "is_grapheme_boundary",
     "nfc",
@@ -36,6 +37,13 @@ _SENTENCE_END = r"""[.!?…]["'”’»)\]]*(?=\s)|[。！？｡][」』）]*"""
 _LABEL = lazy_pattern(r"[ \t]*(?:\*\*|__)?[^\W_][^:：.!?|\n]{0,40}(?::(?:\*\*|__)?[ \t]+|：)(?=\S)")
 """How a line begins that says of what it tells something, *Licence plate: ZH 482*."""
 _FEWEST_LABELS = 2
+_OF_LANGUAGE = lazy_pattern(
+    r"(?<=[/._-])(af|ar|az|be|bg|bn|bs|ca|cs|cy|da|de|el|en|eo|es|et|eu|fa|fi|fil|fr|ga|gl|gu|he|hi"
+    r"|hr|hu|hy|id|is|it|ja|ka|kk|km|kn|ko|lb|lt|lv|mk|mn|mr|ms|nb|ne|nl|nn|no|pl|pt|ro|ru|sk|sl|sq"
+    r"|sr|sv|sw|ta|te|th|tr|uk|ur|uz|vi|zh)"
+    r"(?:[-_](?:r?[A-Z]{2}|[a-z]{2}|Han[st]|Latn|Cyrl|419))?(?=[/._-])"
+)
+"""The code of a language in a path: ``docs/fr/a.md``, ``messages_pt_BR.properties``."""
 
 _ZWJ = "\u200d"
 _REGIONAL = range(0x1F1E6, 0x1F200)
@@ -244,3 +252,9 @@ def _jamo_joined(before: int, after: int) -> bool:
 
 def _is_in(ranges: tuple[range, ...], code: int) -> bool:
     return any(code in part for part in ranges)
+
+
+def in_any_language(path: str) -> tuple[str, str | None]:
+    """Return what a path shares with those of its translations, and which language it names."""
+    told = _OF_LANGUAGE.search(f"/{path}")
+    return (path, None) if told is None else (_OF_LANGUAGE.sub("", f"/{path}")[1:], told[1])

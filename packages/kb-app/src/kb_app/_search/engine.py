@@ -40,6 +40,7 @@ from kb_app._search.query import ParsedQuery, check_query, missing_of, parse_que
 from kb_app._search.ranking import (
     LeftOut,
     Row,
+    in_order,
     joined,
     limited,
     list_digest,
@@ -47,7 +48,7 @@ from kb_app._search.ranking import (
     parted,
     rank_proposals,
     reordered,
-    repeats_later,
+    repeats,
 )
 from kb_app._search.settings import SearchSettings, search_settings
 from kb_app._search.trace import trace_of
@@ -408,7 +409,7 @@ class Engine:
         return reordered(head, scores, rest, 1.0 if known is None else known.share)
 
     def _repeats_later(self, run: _Run, rows: Sequence[Row]) -> Sequence[Row]:
-        """Return *rows*, of those of one text in several documents the first before all others.
+        """Return *rows*, of those that say the same in several files one before all others.
 
         Not where nothing is to count but ranks, or nearness.
         """
@@ -416,8 +417,15 @@ class Engine:
             return rows
         head = page_of(rows, 0, _READ_FOR_REPEATS, self.renderer.places)
         chunks = self.renderer.chunks([row.chunk_key for row in head])
-        if (order := repeats_later(head, chunks)) is head:
+        again = set[int]()
+        if any(chunk["code_lang"] for chunk in chunks.values()):
+            from kb_app._search.translations import of_other_languages  # for messages of programs
+
+            again = of_other_languages(head, chunks, run.query.text)
+        again |= repeats(head, chunks, but=again)
+        if not again:
             return rows
+        order = in_order(head, sorted(range(len(head)), key=again.__contains__))
         return joined(order, parted(rows, _READ_FOR_REPEATS, self.renderer.places)[1])
 
     def _is_by_one(self, run: _Run) -> bool:

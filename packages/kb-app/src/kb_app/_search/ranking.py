@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, takewhile
 from math import inf
 from operator import sub
@@ -46,7 +46,7 @@ __all__ = [
     "parted",
     "rank_proposals",
     "reordered",
-    "repeats_later",
+    "repeats",
     "reweighed",
     "with_more",
 ]
@@ -250,21 +250,21 @@ def reweighed(head: Sequence[Row], weights: Mapping[int, float]) -> Sequence[Row
     return in_order(head, sorted(range(len(head)), key=lambda at: -scores[at]))
 
 
-def repeats_later(head: Sequence[Row], chunks: Mapping[int, StoredChunk]) -> Sequence[Row]:
-    """Return the first rows of a list, last what one before says word for word elsewhere.
+def repeats(
+    head: Sequence[Row], chunks: Mapping[int, StoredChunk], but: Collection[int] = ()
+) -> set[int]:
+    """Return which of the first rows of a list say word for word what one before says elsewhere.
 
-    A document may repeat itself. Where none does, *head* itself is returned.
+    None of those at *but*, nor what repeats one of them. A document may repeat itself.
     """
-    said, again = dict[str, str](), list[int]()
+    said, again = dict[str, str](), set[int]()
     for at, row in enumerate(head):
-        chunk = chunks.get(row.chunk_key)
+        chunk = None if at in but else chunks.get(row.chunk_key)
         if chunk is None or len(text := chunk["text"]) < _LEAST_REPEATED:
             continue
         if said.setdefault(text, chunk["doc_id"]) != chunk["doc_id"]:
-            again.append(at)
-    if not again:
-        return head
-    return in_order(head, sorted(range(len(head)), key=set(again).__contains__))
+            again.add(at)
+    return again
 
 
 @dataclass(frozen=True, slots=True)

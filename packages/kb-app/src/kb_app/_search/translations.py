@@ -11,21 +11,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kb_app._search.ranking import reweighed
-from kb_core.values import lazy_pattern
+from kb_app._search.roles import role_of
+from kb_core.search import FileRole
+from kb_core.text import in_any_language
 from kb_search.asking import asked_in
 
 if TYPE_CHECKING:
     from kb_app._search.ranking import Row
     from kb_core.ports import StoredChunk
 
-__all__ = ["in_its_language"]
+__all__ = ["in_its_language", "of_other_languages"]
 
 _ANOTHER = 0.7
 """What counts of the score of a translation, beside the text in the language of the question."""
-_CODE = lazy_pattern(
-    r"[/._-](ar|bg|bn|ca|cs|da|de|el|en|es|et|fa|fi|fr|he|hi|hr|hu|id|it|ja|ko|lt|lv|ms|nb|nl|nn"
-    r"|no|pl|pt|ro|ru|sk|sl|sr|sv|th|tr|uk|vi|zh)(?:[-_](?:[A-Z]{2}|[a-z]{2}|Han[st]))?(?=[/._-])"
-)
 
 
 def in_its_language(
@@ -48,9 +46,33 @@ def in_its_language(
     return reweighed(head, weights)
 
 
+def of_other_languages(
+    head: Sequence[Row], chunks: Mapping[int, StoredChunk], query: str
+) -> set[int]:
+    """Return which of the first rows of a list only say in other words what one of them says.
+
+    They are messages of a program, as ``locales/de.yml`` has them beside ``locales/en.yml``: of
+    each such set one file stays: in a language of the question, or in English where nothing tells
+    that, or else the first.
+    """
+    asked = asked_in(query) or {"en"}
+    kept: dict[tuple[str, str], str] = {}
+    files = dict[int, tuple[tuple[str, str], str]]()
+    for at, row in enumerate(head):
+        chunk = chunks.get(row.chunk_key)
+        if chunk is None or role_of(chunk) is not FileRole.CONFIG:
+            continue
+        shared, lang = in_any_language(path := chunk["path"])
+        if lang is not None:
+            among = chunk["source_id"], shared
+            files[at] = among, path
+            first = kept.setdefault(among, path)
+            if lang in asked and in_any_language(first)[1] not in asked:
+                kept[among] = path
+    return {at for at, (among, path) in files.items() if kept[among] != path}
+
+
 def _placed(chunk: StoredChunk) -> tuple[tuple[str, str], str | None, bool]:
     """Return which text a passage is of, in which language, and whether its path says so."""
-    path = f"/{chunk['path']}"
-    told = _CODE.search(path)
-    text = chunk["source_id"], _CODE.sub("", path)
-    return text, told[1] if told else chunk["lang"], told is not None
+    shared, lang = in_any_language(chunk["path"])
+    return (chunk["source_id"], shared), lang or chunk["lang"], lang is not None

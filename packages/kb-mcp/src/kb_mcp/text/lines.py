@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 from kb_app.shown import count, printable
 from kb_core.media import Media
 from kb_core.search import CHARS_PER_TOKEN
+from kb_core.text import in_any_language
 from kb_mcp.text import INDENT, few, joined, named, short, weight
 from kb_mcp.text.telling import cut
 
@@ -64,6 +65,10 @@ _NAMED = "imported or listed: "
 _ALSO_IN = "also in: "
 _COPIED, _COPIES_NAMED = 40, 1
 """From so many characters on, a line that another file has, too, is a copy; so many are named."""
+_SEVERAL_LANGUAGES = 3
+"""From so many on, a message of a program is told in one of them."""
+_MESSAGE = re.compile(r"\s*(?:<\w[^>]*?\bname=\"([^\"]+)\"|[\"']?([\w.-]+)[\"']?\s*(?:=>|[:=]))")
+"""What a message is called in a file of messages."""
 _LONGEST_LIST = 300
 """Characters of places, or of names, at the end."""
 _ELSEWHERE = "not defined here: "
@@ -79,7 +84,7 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     said = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
     first = few(said, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + _COUNTED
-    files, naming = _without_naming(_without_copies(found["files"]))
+    files, naming = _without_naming(_without_translations(_without_copies(found["files"])))
     named_alone = len(found["files"]) - len(files)
     said_at_end = [_in_a_line(_NAMED, naming)] if naming else []
     if is_all and (elsewhere := _from_elsewhere(found)):
@@ -194,6 +199,54 @@ def _also(places: Sequence[tuple[str, int]]) -> str:
     if len(places) <= _COPIES_NAMED:
         return f" · also {', '.join(f'{named(path)}:{line}' for path, line in places)}"
     return f" · also in {count(len({path for path, _ in places}), 'file')}"
+
+
+def _without_translations(files: Sequence[_Json]) -> list[_Json]:
+    """Return files without messages that others have in another language, which say so, too.
+
+    A message is known by what it is called in files whose paths differ in the language alone.
+    """
+    if not all(line["is_match"] for file in files for line in file["lines"]):
+        return list(files)
+    told, left_out = dict[int, int](), set[int]()
+    for said in _messages(files).values():
+        languages = len({path for *_, path, _ in said})
+        if languages >= _SEVERAL_LANGUAGES:
+            *_, kept, _ = min(said, key=lambda one: one[:2])
+            told.update((id(line), languages - 1) for *_, path, line in said if path == kept)
+            left_out.update(id(line) for *_, path, line in said if path != kept)
+    if not left_out:
+        return list(files)
+    rest = list[_Json]()
+    for file in files:
+        own = [_in_others(line, told) for line in file["lines"] if id(line) not in left_out]
+        fewer = len(file["lines"]) - len(own)
+        if own or not fewer or file["omitted"]:
+            rest.append({**file, "lines": own, "matches": file["matches"] - fewer})
+    return rest
+
+
+def _messages(
+    files: Sequence[_Json],
+) -> dict[tuple[str, str, str], list[tuple[bool, int, str, _Json]]]:
+    """Return lines by the file that translations share, and what they are called in it.
+
+    With each, whether it is not the English one, how long its path is, and that.
+    """
+    said: dict[tuple[str, str, str], list[tuple[bool, int, str, _Json]]] = {}
+    for file in files:
+        shared, lang = in_any_language(path := file["doc_path"])
+        for line in file["lines"] if lang is not None else ():
+            if key := _MESSAGE.match(line["text"]):
+                among = file["source_id"], shared, key[1] or key[2]
+                said.setdefault(among, []).append((lang != "en", len(path), path, line))
+    return said
+
+
+def _in_others(line: _Json, told: Mapping[int, int]) -> _Json:
+    if id(line) not in told:
+        return line
+    return {**line, "also": f"{line.get('also', '')} · also in {told[id(line)]} other languages"}
 
 
 def _without_naming(files: Sequence[_Json]) -> tuple[list[_Json], list[str]]:
