@@ -42,7 +42,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config, Parts
         corpus.document("same.md", "other\n", source_id="work"),
         corpus.document("odd #1: 50%.md", "odd\n"),
         corpus.document("two\nlines.md", "lines\n"),
-        files=[file_row("bad file.pdf", FileState.FAILED, reason="encrypted"), file_row(PATH)],
+        files=[
+            file_row("bad file.pdf", FileState.FAILED, reason="encrypted"),
+            file_row(PATH),
+            file_row(".ci", FileState.SKIPPED, reason="ignored", detail=".gitignore:1: .ci/"),
+        ],
     )
     index = MemoryIndex()
     index.publish(replace(step, sources={"notes": {"root": str(root)}, "work": {}}))
@@ -235,3 +239,21 @@ def test_a_file_that_became_no_document_is_told_where_a_search_is_narrowed_to_it
     assert lines["warnings"] == [f"path 'bad file.pdf' holds nothing that is indexed: it is {why}"]
     (said,) = found.warnings
     assert said.endswith(f"matches no path that is indexed: bad file.pdf is {why}")
+
+
+def test_what_lies_in_a_folder_that_is_left_alone_is_told_with_the_rule(
+    kb: KnowledgeBase,
+) -> None:
+    """The ledger has that folder, and nothing in it."""
+    filters = SearchFilters(path_glob=(".ci/**/*.yml",))
+    found = kb.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL, filters=filters))
+    lines = kb.grep(GrepQuery(pattern="walrus", paths=(".ci/jobs",)))
+    missed = kb.explain_miss(".ci/jobs/b.yml", QUERY)
+    with pytest.raises(DocNotFound) as refused:
+        kb.fetch(".ci/jobs/b.yml")
+
+    why = ".ci is skipped: ignored: .gitignore:1: .ci/"
+    assert found.warnings == (f"path_glob '.ci/**/*.yml' matches no path that is indexed: {why}",)
+    assert lines["warnings"] == [f"path '.ci/jobs' holds nothing that is indexed: {why}"]
+    assert missed["summary"] == why.replace(".ci is", "'.ci' is")
+    assert str(refused.value) == f"'.ci/jobs/b.yml' is no document: {why}"

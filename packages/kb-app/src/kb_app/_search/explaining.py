@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
-from kb_app._search.filtering import compile_each, compile_filters, told_of
+from kb_app._search.filtering import compile_each, compile_filters, left_out, told_of
 from kb_app._search.hits import file_of
 from kb_app._search.lookup import file_named, find, paths_named
 from kb_app._search.query import counted_words, parse_query, words_of
@@ -89,7 +89,7 @@ def explain_miss(engine: Engine, query: SearchQuery, text: str) -> types.Explain
 def _not_indexed(snapshot: IndexSnapshot, text: str) -> Json:
     paths = paths_named(snapshot, text)
     path = paths[-1] if paths else text
-    file = file_named(snapshot, text)
+    file = file_named(snapshot, text) or left_out(snapshot, paths)
     if file is None:
         return {
             "verdict": "not_in_ledger",
@@ -100,7 +100,7 @@ def _not_indexed(snapshot: IndexSnapshot, text: str) -> Json:
     state = FileState(file["state"]).value
     return {
         "verdict": "not_indexed",
-        "summary": f"{path!r} is {told_of(file)}",
+        "summary": f"{file['path']!r} is {told_of(file)}",
         "doc_path": file["path"],
         "source_id": file["source_id"],
         "file": {"state": state, "reason": file.get("reason"), "detail": file.get("detail")},

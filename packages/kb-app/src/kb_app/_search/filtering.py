@@ -43,6 +43,7 @@ __all__ = [
     "epoch_of",
     "filter_warnings",
     "glob_of",
+    "left_out",
     "nearest_of",
     "tagged",
     "told_of",
@@ -182,9 +183,8 @@ def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
     deeper = f"**/{pattern.lstrip('/')}"
     if _is_known(row, deeper, snapshot):
         return f"{said}; did you mean {quoted(deeper)}?"
-    for file in snapshot.files(OneOf("path", (nfc(pattern.strip("/")),))):
-        if not (became := told_of(file)).startswith("indexed"):
-            return f"{said} that is indexed: {file['path']} is {became}"
+    if file := left_out(snapshot, [_WILD.split(nfc(pattern))[0]]):
+        return f"{said} that is indexed: {file['path']} is {told_of(file)}"
     known = sorted(_beginnings(snapshot, _SHOWN + 1))
     more = ", …" if len(known) > _SHOWN else ""
     return f"{said}; paths begin with {', '.join(known[:_SHOWN])}{more}" if known else said
@@ -377,6 +377,20 @@ def _bad(name: str, value: str, expected: str) -> InvalidInput:
         f"{name} {quoted(value)} is not {expected}",
         details={"field": name, "value": value, "expected": expected},
     )
+
+
+def left_out(snapshot: IndexSnapshot, paths: Iterable[str]) -> StoredFile | None:
+    """Return which of *paths*, or of the folders that they are in, became no document.
+
+    The innermost one: of a folder that is left out, the ledger has nothing that is in it.
+    """
+    from kb_core.records import FileState  # no search needs what records look like
+
+    parts = (path.strip("/").split("/") for path in paths)
+    places = {"/".join(each[:depth]) for each in parts for depth in range(1, len(each) + 1)}
+    files = snapshot.files(OneOf("path", tuple(sorted(places)))) if places else []
+    known = [file for file in files if file["state"] != FileState.INDEXED]
+    return max(known, key=lambda file: len(file["path"]), default=None)
 
 
 def told_of(file: StoredFile) -> str:

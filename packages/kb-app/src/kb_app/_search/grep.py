@@ -21,16 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
 from kb_app._search.defining import Found, MostLines, defined, end_with_members, given
-from kb_app._search.filtering import compile_filters, filter_warnings, glob_of, told_of
+from kb_app._search.filtering import compile_filters, filter_warnings, glob_of, left_out, told_of
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import file_named, places_of
+from kb_app._search.lookup import paths_named, places_of
 from kb_app._search.roles import is_late
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, TextBatch
-from kb_core.records import FileState
 from kb_core.search import GrepQuery
 from kb_core.text import nfc
 from kb_search.patterns import Form, Needs, Pattern, compile_pattern
@@ -264,9 +263,10 @@ def _where(snapshot: IndexSnapshot, query: GrepQuery) -> tuple[Filter | None, li
     for path in query.paths:
         where = _below(snapshot, path)
         if where is None:
-            file = file_named(snapshot, path)
-            is_known = file is not None and file["state"] != FileState.INDEXED
-            why = f": it is {told_of(file)}" if file and is_known else ""
+            named = paths_named(snapshot, path)
+            file = left_out(snapshot, named)
+            it = "it" if file and file["path"] in named else file and file["path"]
+            why = f": {it} is {told_of(file)}" if file else ""
             warnings.append(f"path {path!r} holds nothing that is indexed{why}")
         else:
             below.append(where)

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from kb_app._ingest.seeing.files import is_utf8
 from kb_app._media import has_lines
-from kb_app._search.filtering import told_of
+from kb_app._search.filtering import left_out, told_of
 from kb_app.shown import count
 from kb_core.citations import (
     CellSpan,
@@ -205,14 +205,21 @@ def no_document(
     Then the documents of a folder are told, or files that are called so in other folders.
     """
     file = file_named(snapshot, text) or _file_ending_so(snapshot, text)
+    file = file or left_out(snapshot, paths_named(snapshot, text))
     if file is None or file["state"] == FileState.INDEXED:
         if inside := _inside(snapshot, text):
             hint = f"{inside}: 'kebab list docs' shows them by this path glob"
         elif alike := _called_alike(snapshot, text):
             hint = f"did you mean {', '.join(alike)}?"
         return DocNotFound(said, hint=hint, details=details)
+    is_above = not file["path"].endswith(nfc(text).rstrip("/"))
+    said = (
+        f"{text!r} is no document: {file['path']} is"
+        if is_above
+        else f"{file['path']!r} is no document:"
+    )
     return DocNotFound(
-        f"{file['path']!r} is no document: {told_of(file)}",
+        f"{said} {told_of(file)}",
         hint="what is not indexed has no text here; 'kebab status' says the same of all files",
         details={**details, "state": file["state"], "reason": file.get("reason")},
     )
