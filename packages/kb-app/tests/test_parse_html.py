@@ -91,6 +91,25 @@ def test_cells_said_again_are_no_way_to_fill_a_disk() -> None:
     assert len(parse(page).text) < 3 * len(page)
 
 
+def test_what_a_picture_is_said_to_show_is_part_of_the_text() -> None:
+    """Unless that is a name, or stands beside it."""
+    pictures = (
+        "<p>Here\n<img src=a.png alt='A walrus &amp;\n its &lt;calf&gt;'>it sleeps.</p>"
+        '<p><img alt="logo"><img alt="IMG_0123.jpg"><img alt=""><img alt="冰上睡着的海象">.</p>'
+        '<figure><img alt="A map of the bay">'
+        "<figcaption>A map of the bay, 1900</figcaption></figure>"
+        '<noscript><img alt="Never to be seen"></noscript><img hidden alt="Not to be seen here">'
+    )
+
+    document = parse(article(pictures))
+
+    shown = [text for _, text in kinds(document) if PROSE not in text]
+    assert shown == [
+        *("Walrus", "Here [A walrus & its <calf>] it sleeps.", "[冰上睡着的海象] ."),
+        "A map of the bay, 1900",
+    ]
+
+
 def test_items_of_a_list_that_counts_have_their_numbers() -> None:
     document = parse(
         "<ol><li>Mix <a href='/x'>flour</a><li><a href='/y'>Knead</a>"

@@ -84,6 +84,13 @@ def test_a_title_is_a_heading_and_what_is_in_shapes_is_read_shape_by_shape() -> 
     ]
 
 
+def test_what_a_picture_is_said_to_show_stands_after_its_paragraph() -> None:
+    said = "<svg:title>Photo</svg:title><svg:desc>A walrus on the ice</svg:desc>"
+    framed = f"<text:p>see <draw:frame><draw:image/>{said}</draw:frame>it</text:p>"
+
+    assert parse(odf("text", framed)).text == "see it\n\n[A walrus on the ice]"
+
+
 def test_a_word_that_may_be_parted_is_one_word() -> None:
     parted = p("walrus\xades <text:span>sleep\xading</text:span>\xad.")
     sheet = f"<table:table><table:table-row>{cell(parted)}</table:table-row></table:table>"

@@ -87,6 +87,16 @@ def test_what_is_grouped_or_an_alternative_is_there_once() -> None:
     assert text == "in a group\n\ndeeper\n\nnew\n\nall there is"
 
 
+def test_what_a_picture_is_said_to_show_is_a_paragraph() -> None:
+    said = ("A walrus on the ice", "walrus.jpg", "")
+    pictures = "".join(
+        f'<p:pic><p:nvPicPr><p:cNvPr id="1" name="x" descr="{each}"/></p:nvPicPr></p:pic>'
+        for each in said
+    )
+
+    assert parse(pptx([(shape("seen") + pictures, [])])).text == "seen\n\n[A walrus on the ice]"
+
+
 def test_tables_charts_and_diagrams_say_what_they_show() -> None:
     cells = "".join(f"<a:tc>{shape(text)}</a:tc>" for text in ("Name", "12"))
     table = f"<a:tbl><a:tr>{cells}</a:tr></a:tbl>"

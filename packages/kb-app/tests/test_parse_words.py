@@ -328,3 +328,17 @@ def test_a_file_that_is_called_what_it_is_not_says_what_it_is(
     name: str, data: bytes, reason: str, says: str
 ) -> None:
     assert parse(data, name).refused == (reason, says)
+
+
+def test_what_a_picture_is_said_to_show_stands_where_it_is() -> None:
+    def picture(said: str) -> str:
+        again = f'<a:graphic><pic:pic><pic:cNvPr descr="{said}"/></pic:pic></a:graphic>'
+        inline = f'<wp:inline><wp:docPr name="Picture 1" descr="{said}"/>{again}</wp:inline>'
+        return f"<w:r><w:drawing>{inline}</w:drawing></w:r>"
+
+    guessed = "A walrus on the ice&#10;&#10;Description automatically generated"
+    old = '<w:r><w:pict><v:shape alt="A map of the bay"><v:imagedata/></v:shape></w:pict></w:r>'
+
+    text = parse(docx(p(run("see ") + picture(guessed)) + p(picture("Picture 3")) + p(old))).text
+
+    assert text == "see [A walrus on the ice]\n\n[A map of the bay]"

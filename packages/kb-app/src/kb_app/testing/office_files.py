@@ -21,6 +21,8 @@ _SPACES = " ".join(
         "r": f"{_OFFICE}/relationships",
         "m": f"{_OFFICE}/math",
         "mc": "http://schemas.openxmlformats.org/markup-compatibility/2006",
+        "wp": "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing",
+        "pic": "http://schemas.openxmlformats.org/drawingml/2006/picture",
         "wps": "http://schemas.microsoft.com/office/word/2010/wordprocessingShape",
         "p": "http://schemas.openxmlformats.org/presentationml/2006/main",
         "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
@@ -198,6 +200,7 @@ def _open(name: str, inside: str) -> str:
     )
     return (
         f'{_HEAD}<office:{name} {spaces} xmlns:dc="http://purl.org/dc/elements/1.1/"'
+        f' xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
         f' xmlns:xlink="http://www.w3.org/1999/xlink">{inside}</office:{name}>'
     )
 

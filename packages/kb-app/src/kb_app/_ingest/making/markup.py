@@ -14,7 +14,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["BLOCKS", "HEADINGS", "Element", "Markup", "Run", "read_markup", "tags", "visible"]
+__all__ = [
+    "BLOCKS",
+    "HEADINGS",
+    "Element",
+    "Markup",
+    "Run",
+    "described",
+    "read_markup",
+    "tags",
+    "visible",
+]
 
 
 def tags(names: str) -> frozenset[str]:
@@ -69,6 +79,16 @@ _ATTRIBUTE = re.compile(
 _HIDDEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE
 )
+_ADDED = re.compile(
+    r"\s*(?:Description automatically generated|AI-generated content may be incorrect"
+    r"|Automatisch generierte Beschreibung|Description générée automatiquement).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_FEWEST_WORDS, _FEWEST_SIGNS, _LONGEST_SAID = 3, 6, 1_000
+"""Of what a picture shows: fewer words, or characters of a script without spaces, are a name."""
+_NEAR = 600
+"""Characters before and after a picture in which its caption stands, which may say the same."""
 _NO_ATTRIBUTES: Mapping[str, str] = {}
 _ALL = ""
 
@@ -143,6 +163,22 @@ def visible(page: Markup) -> list[bool]:
     return shown
 
 
+def described(said: str) -> str:
+    """Return what somebody said that a picture shows, in brackets; nothing for a mere name.
+
+    ``alt`` of HTML, descriptions of pictures in texts and slides: *logo*, *image1.png* and
+    *Picture 3* say nothing, nor does the sentence that a program adds to what it guessed.
+    """
+    if not said:
+        return ""
+    text = " ".join(_ADDED.sub("", said[:_LONGEST_SAID]).split())
+    words = _WORD.findall(text)
+    signs = sum(len(word) for word in words if not word.isascii() and word == word.swapcase())
+    if len(words) < _FEWEST_WORDS and signs < _FEWEST_SIGNS:
+        return ""
+    return "" if " " not in text and text.isascii() else f"[{text}]"
+
+
 class _Builder:
     """Reads tags one after another, with a stack of what is open."""
 
@@ -213,6 +249,8 @@ class _Builder:
         body = source[inside : end - 1]
         given = _attributes(body) if body and not body.isspace() else _NO_ATTRIBUTES
         self._start(tag, given)
+        if tag == "img" and "alt" in given:
+            self._picture(given["alt"], opening.start(), end)
         is_closed = body.endswith("/") and body[-2:-1] in {"", " ", '"', "'", "\n", "\t"}
         if tag in _VOID or is_closed:
             self._end(tag)
@@ -234,10 +272,22 @@ class _Builder:
             return None
         return match.start()
 
+    def _picture(self, said: str, start: int, end: int) -> None:
+        """Take in what a picture is said to show, unless that stands beside it."""
+        text = described(said)
+        near = self._source[max(0, start - _NEAR) : start], self._source[end : end + _NEAR]
+        if text and not any(said.strip() in each for each in near):
+            self._count_to(start)
+            shown = f" {html.escape(text, quote=False)} "
+            self.page.runs.append(Run(shown, start, self._line, self._open[-1].number))
+
+    def _count_to(self, at: int) -> None:
+        self._line += self._source.count("\n", self._lines_to, at)
+        self._lines_to = at
+
     def _text(self, start: int, end: int) -> None:
         if start < end:
-            self._line += self._source.count("\n", self._lines_to, start)
-            self._lines_to = start
+            self._count_to(start)
             text = self._source[start:end]
             parent = self._open[-1]
             if parent.tag == "head" and not text.isspace():

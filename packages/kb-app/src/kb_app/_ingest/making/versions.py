@@ -26,14 +26,14 @@ __all__ += [
     "TEXT",
 ]
 
-BOOK = "book-5"
+BOOK = "book-6"
 CODE = "code-8"
-HTML = "html-8"
+HTML = "html-9"
 IMAGE = "image-1"
-MAIL = "mail-7"
+MAIL = "mail-8"
 MARKDOWN = "markdown-2"
 NOTEBOOK = "notebook-2"
-OFFICE = "office-6"
+OFFICE = "office-7"
 OUTLINE = "outline-6"
 PACKED = "packed-1"
 PDF = "pdf-4"

@@ -30,6 +30,7 @@ from kb_app._ingest.making.formats.office.items import (
 from kb_app._ingest.making.formats.office.opendocument_styles import LABEL, RAISED, mark_styles
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formulas import mathml, raised
+from kb_app._ingest.making.markup import described
 from kb_core.citations import PageSpan
 from kb_core.documents import Enclosure, Link, ReadingLimits
 from kb_core.ingest import SkipReason
@@ -254,6 +255,8 @@ def _blocks(element: Iterable[Element], depth: int = 0) -> Iterator[Item]:
                 yield from table_items([list(_cells_of(row)) for row in _rows(child)])
             case "annotation":
                 yield from _comment(child)
+            case "desc" if said := described(child.text or ""):
+                yield Item("paragraph", said)
             case tag if tag not in _UNSEEN:
                 yield from _blocks(child, depth)
 

@@ -19,6 +19,7 @@ from kb_app._ingest.making.formats.office.drawings import (
     paragraphs,
 )
 from kb_app._ingest.making.formats.office.opc import Parts, Relation
+from kb_app._ingest.making.markup import described
 from kb_core.citations import PageSpan
 from kb_core.ingest import SkipReason
 
@@ -109,6 +110,9 @@ class _Reader:
             match shape.tag:
                 case "sp" | "cxnSp":
                     self._shape(shape, slide)
+                case "pic":
+                    said = (described(each.get("descr") or "") for each in shape.iter("cNvPr"))
+                    slide.blocks += (("paragraph", text) for text in said if text)
                 case "grpSp":
                     self._shapes(shape, slide)
                 case "graphicFrame":

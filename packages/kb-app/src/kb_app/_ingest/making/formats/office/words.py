@@ -33,6 +33,7 @@ from kb_app._ingest.making.formats.office.items import (
 from kb_app._ingest.making.formats.office.numbering import Numbering
 from kb_app._ingest.making.formats.office.opc import Parts
 from kb_app._ingest.making.formulas import formula_of_field, office_math, raised
+from kb_app._ingest.making.markup import described
 from kb_core.documents import Link
 
 __all__ = ["read_words"]
@@ -45,6 +46,8 @@ _UNSEEN = frozenset({
 })  # fmt: skip
 _WRITTEN = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _HOLDERS = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"})
+_PICTURES = {"docPr": "descr", "shape": "alt"}
+"""Where it is said what a picture shows."""
 _NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote",
           "commentReference": "comment"}  # fmt: skip
 _SYMBOL = "•"
@@ -204,6 +207,7 @@ class _Reader:
             pieces[first] = raised(pieces[first - 1] if first else "", pieces[first])
 
     def _walk_into(self, child: Element, into: _Paragraph) -> None:
+        into.pieces.append(described(child.get(_PICTURES.get(child.tag, ""), "")))
         match child.tag:
             case "pPr":
                 _take_format(child, into)
