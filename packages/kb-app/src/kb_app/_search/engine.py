@@ -96,8 +96,9 @@ the words that it has at least: fewer are names that nobody mentions."""
 _TELLS_LITTLE, _TELLS_AS_ANY = 0.05, 1.0
 """To close reading: what every passage says, and a sign of Chinese or Korean that stands alone,
 which the index knows in pairs; 1 is about what a third of all passages hold."""
-_READ_FOR_REPEATS = 20
-"""First rows of a list of which it is seen whether one says what another does."""
+_A_PAGE, _READ_FOR_REPEATS = 10, 20
+"""First rows of a list of which it is seen whether one says what another does: those that most
+pages show, which are read anyway, and where one of these does, twice as many."""
 _POOL_FACTOR = 5
 _POOL_MIN = 100
 
@@ -413,20 +414,22 @@ class Engine:
 
         Not where nothing is to count but ranks, or nearness.
         """
-        if self._is_by_one(run):
+        if self._is_by_one(run) or not self._repeated(run, rows[:_A_PAGE]):
             return rows
-        head = page_of(rows, 0, _READ_FOR_REPEATS, self.renderer.places)
+        head, rest = parted(rows, _READ_FOR_REPEATS, self.renderer.places)
+        again = self._repeated(run, head)
+        order = in_order(head, sorted(range(len(head)), key=again.__contains__))
+        return joined(order, rest)
+
+    def _repeated(self, run: _Run, head: Sequence[Row]) -> set[int]:
+        """Return which of the first rows of a list say what another one does."""
         chunks = self.renderer.chunks([row.chunk_key for row in head])
         again = set[int]()
         if any(chunk["code_lang"] for chunk in chunks.values()):
             from kb_app._search.translations import of_other_languages  # for messages of programs
 
             again = of_other_languages(head, chunks, run.query.text)
-        again |= repeats(head, chunks, but=again)
-        if not again:
-            return rows
-        order = in_order(head, sorted(range(len(head)), key=again.__contains__))
-        return joined(order, parted(rows, _READ_FOR_REPEATS, self.renderer.places)[1])
+        return again | repeats(head, chunks, but=again)
 
     def _is_by_one(self, run: _Run) -> bool:
         return self.settings.fusion == "rrf" or run.query.mode is SearchMode.VECTOR
