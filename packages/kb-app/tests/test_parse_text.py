@@ -29,6 +29,28 @@ def test_plain_text_has_paragraphs_and_no_headings() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "headings"),
+    [
+        ("zim.txt", ("Content-Type: text/x-zim-wiki\n\n====== Otters ======\n\nThey swim.\n\n"
+                     "===== Dens =====\nDug.\n====== a = b ======\n"), [
+            ("Otters",), ("Otters", "Dens"), ("a = b",)]),
+        ("twiki.txt", "---+ Otters\n\n---+++!! Deep dens\n---\n---+++++++ none\n", [
+            ("Otters",), ("Otters", "Deep dens")]),
+        ("a.textile", "h1. Otters\n\nh2(#dens). Dens\n\nhis. none\nh7. none\n", [
+            ("Otters",), ("Otters", "Dens")]),
+        ("a.latex", "\\section{Otters}\n\\subsection{Dens}\n", [
+            ("Otters",), ("Otters", "Dens")]),
+        ("a.log", "== run ==\n", []),
+        ("a.txt", "==== 3 passed in 0.01s =====\n======= x =======\n==  ==\n", []),
+    ],
+)  # fmt: skip
+def test_pages_of_wikis_have_headings(
+    path: str, text: str, headings: list[tuple[str, ...]]
+) -> None:
+    assert [where for kind, where, _ in outline(text, path) if kind == "heading"] == headings
+
+
 def test_restructured_text_has_underlined_titles() -> None:
     text = """
         =====

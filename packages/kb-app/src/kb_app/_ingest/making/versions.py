@@ -39,7 +39,7 @@ PACKED = "packed-1"
 PDF = "pdf-4"
 SOUND = "sound-2"
 TABLE = "table-2"
-TEXT = "text-6"
+TEXT = "text-7"
 
 CODE_CHUNKS = "code-2"
 MARKDOWN_CHUNKS = "markdown-5"

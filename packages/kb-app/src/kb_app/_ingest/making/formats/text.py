@@ -1,8 +1,9 @@
 r"""Plain text: paragraphs, and headings where a format makes them certain.
 
-reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki, DocBook, man pages, POD and Texinfo have
-headings; every other text has paragraphs only: a line in capitals or over a row of dashes may be
-anything. A text of any other name that has a directive or a target of reStructuredText
+reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki, Textile, DocBook, man pages, POD and Texinfo
+have headings, and so have pages of DokuWiki, Zim (``== Name ==``) and TWiki (``---+ Name``), which
+are called ``.txt``; every other text has paragraphs only: a line in capitals or over a row of
+dashes may be anything. A text of any other name that has a directive or a target of reStructuredText
 (``.. note::``, ``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``,
 ``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``; ``.TH``).
 Headings of Org have tags; their state and priority are no part of their names. Code in a
@@ -55,7 +56,13 @@ _HEAD = 60
 """How many lines of a file say something of it."""
 _ADOC = re.compile(r"(={1,6})[ \t]+(\S.*)")
 _WIKI = re.compile(r"(={1,6})[ \t]*([^=\s].*?)[ \t]*\1[ \t]*")
-_LATEX, _TEXINFO = ("tex", "ltx"), ("texi", "texinfo", "txi")
+_PAGE = re.compile(
+    r"(={2,6})[ \t]*([^=\s](?:.*?[^=\s])?)[ \t]*\1[ \t]*|---(\+{1,6})!*[ \t]*([^+\s].*)"
+)
+_PAGES, _MOST_SIGNS = ("txt", "text"), 7
+"""What pages of DokuWiki, Zim and TWiki are called; in the first two, six signs are the top."""
+_TEXTILE = re.compile(r"h([1-6])[^.\s]{0,80}\.[ \t]+(\S.*)")
+_LATEX, _TEXINFO = ("tex", "ltx", "latex"), ("texi", "texinfo", "txi")
 _DOCBOOK = ("sgml", "dbk", "docbook", "xml")
 _SETTING = re.compile(r"\s|$|\.\.|:|//|#")
 """Lines that may stand before a heading that opens the text: settings, comments, blanks."""
@@ -131,7 +138,8 @@ def _read(lines: Lines, extension: str) -> tuple[Lines, Iterable[tuple[Region, s
     if is_man_page(lines.text):
         page = man_page(lines.text)
         return Lines(page.text), page.headings
-    by_text = find_headings if is_restructured(lines.text) else None
+    by_text = _page if extension in _PAGES else None
+    by_text = find_headings if is_restructured(lines.text) else by_text
     find = _FINDERS.get(extension, by_text)
     return lines, find(lines) if find else ()
 
@@ -205,6 +213,19 @@ def _wiki(lines: Lines) -> Iterator[tuple[Region, str]]:
             yield Region(number, number + 1, "heading", len(match[1])), match[2].strip()
 
 
+def _page(lines: Lines) -> Iterator[tuple[Region, str]]:
+    for number, line in enumerate(lines.texts):
+        if line.startswith(("==", "---+")) and (match := _PAGE.fullmatch(line)):
+            level = _MOST_SIGNS - len(match[1]) if match[1] else len(match[3])
+            yield Region(number, number + 1, "heading", level), (match[2] or match[4]).strip()
+
+
+def _textile(lines: Lines) -> Iterator[tuple[Region, str]]:
+    for number, line in enumerate(lines.texts):
+        if line.startswith("h") and (match := _TEXTILE.fullmatch(line)):
+            yield Region(number, number + 1, "heading", int(match[1])), match[2].strip()
+
+
 def _marked(lines: Lines, pattern: re.Pattern[str], mark: str) -> Iterator[tuple[Region, str]]:
     for number, line in enumerate(lines.texts):
         if line.startswith(mark) and (match := pattern.fullmatch(line)):
@@ -218,6 +239,7 @@ _FINDERS: dict[str, Callable[[Lines], Iterator[tuple[Region, str]]]] = {
     "org": _org,
     "mediawiki": _wiki,
     "wiki": _wiki,
+    "textile": _textile,
     **dict.fromkeys(_LATEX, latex_headings),
     **dict.fromkeys(_DOCBOOK, docbook_headings),
     "pod": pod_headings,
