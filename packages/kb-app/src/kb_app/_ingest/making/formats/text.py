@@ -3,9 +3,9 @@ r"""Plain text: paragraphs, and headings where a format makes them certain.
 reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki, Textile, DocBook, man pages, POD and Texinfo
 have headings, and so have pages of DokuWiki, Zim (``== Name ==``) and TWiki (``---+ Name``), which
 are called ``.txt``; every other text has paragraphs only: a line in capitals or over a row of
-dashes may be anything. A text of any other name that has a directive or a target of reStructuredText
-(``.. note::``, ``.. _name:``) is that. At their heads they say what front matter says (``#+DATE:``,
-``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``; ``.TH``).
+dashes may be anything. A text of any other name that has a directive or a target of
+reStructuredText (``.. note::``, ``.. _name:``) is that. At their heads they say what front matter
+says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``; ``.TH``).
 Headings of Org have tags; their state and priority are no part of their names. Code in a
 language that nothing is known of comes here too: its paragraphs are gaps, and it has a name
 but no language.
