@@ -258,14 +258,67 @@ def test_a_text_whose_table_is_lost_is_read_as_far_as_the_head_tells() -> None:
     assert parse(compound({"WordDocument": bytes(stream)})).text == "Walrus"
 
 
-def _old() -> bytes:
-    return struct.pack("<HH", 0xA5DC, 104).ljust(4096, b"\0")
+def word95(*parts: bytes, flags: int = 0, language: int = 0x409, quickly: bool = False) -> bytes:
+    """Return a file of Word 95 that says *parts*: text, notes, headers and so on."""
+    text = b"".join(parts)
+    head = bytearray(struct.pack("<HHHHHH", 0xA5DC, 104, 0, language, 0, flags | 4 * quickly))
+    head += bytes(0x168 - len(head))
+    struct.pack_into("<II", head, 0x18, len(head), len(head) + len(text))
+    counts = [len(part) for part in parts]
+    struct.pack_into(f"<{len(counts)}I", head, 0x34, *counts)
+    stream = bytes(head) + text
+    if quickly:  # the second half lies before the first one
+        half = len(text) // 2
+        stream = bytes(head) + text[half:] + text[:half]
+        places = struct.pack("<3I", 0, half, len(text))
+        pieces = (len(head) + len(text) - half, len(head))
+        told = places + b"".join(struct.pack("<HIH", 0, place, 0) for place in pieces)
+        table = b"\2" + struct.pack("<I", len(told)) + told
+        head[0x160:0x168] = struct.pack("<II", len(stream), len(table))
+        stream = bytes(head) + stream[len(head) :] + table
+    return compound({"WordDocument": stream.ljust(4096, b"\0")})
+
+
+@pytest.mark.parametrize("quickly", [False, True])
+def test_a_text_of_word_95_is_read_without_its_styles(quickly: bool) -> None:
+    text = (
+        b"The walrus\x92s den.\rName\x07Age\x07\x07Anna\x07\x07\x07Next\x0bline, see "
+        b'\x13 HYPERLINK "http://a.example/" \x14there\x15.\r\r\x13 PAGE \x14\x31\x15\r'
+    )
+    noted, margin = b"\x02 A note.\r", b"Page of dens\r"
+
+    document = parse(word95(text, noted, margin, quickly=quickly))
+
+    assert kinds(document) == [
+        ("paragraph", 0, "The walrus’s den."),
+        ("table", 0, "Name\tAge\nAnna"),
+        ("paragraph", 0, "Next\nline, see there."),
+        ("paragraph", 0, "1"),
+        ("note", 0, "A note."),
+        ("margin", 0, "Page of dens"),
+    ]
+    assert document.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "flags", "page"),
+    [(0x419, 0, "cp1251"), (0x415, 0, "cp1250"), (0x804, 0, "cp936"), (0x411, 0x1000, "utf-16-le")],
+)
+def test_letters_of_word_95_are_those_of_its_language(language: int, flags: int, page: str) -> None:
+    said = {"cp1251": "Морж", "cp1250": "Mroź", "cp936": "海象", "utf-16-le": "セイウチ"}[page]
+    data = bytearray(word95(f"{said}\r".encode(page), flags=flags, language=language))
+    if flags:  # counted in letters
+        at = data.index(struct.pack("<HHHHHH", 0xA5DC, 104, 0, language, 0, flags))
+        struct.pack_into("<I", data, at + 0x34, len(said) + 1)
+
+    assert parse(bytes(data)).text == said
 
 
 @pytest.mark.parametrize(
     ("data", "reason", "says"),
     [
-        (compound({"WordDocument": _old()}), "unsupported", "before 97; save it as .docx"),
+        (word95(b"x", flags=0x0100), "encrypted", "save it as .docx"),
+        (compound({"WordDocument": struct.pack("<HH", 0xA5DC, 104)}), "unreadable", "damaged"),
         (compound({"WordDocument": b"?"}), "unreadable", "it is damaged"),
         (compound({"Contents": b"?"}), "unsupported", "no file of an office program"),
         (compound({"PowerPoint Document": b"?"}), "unsupported", "save them as .pptx"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Draft
@@ -11,12 +12,15 @@ from kb_app._ingest.making.containers import LOCKED, Refused
 from kb_app._ingest.making.formats.office.locked import unlocked
 from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.summary import summary_of
+from kb_app._ingest.making.formats.office.word97.before import OlderFile, read_word95
 from kb_app._ingest.making.formats.office.word97.file import NoWordError, OldWordError, WordFile
 from kb_app._ingest.making.formats.office.word97.reader import read_word97
 from kb_core.documents import Link
 from kb_core.ingest import SkipReason
 
 __all__ = ["OldWords", "read_old_words"]
+
+_CUT = ("it is damaged: some of its text is missing",)
 
 
 class OldWords(NamedTuple):
@@ -35,6 +39,11 @@ def read_old_words(
     A locked one is tried with *passwords*, which are None where it was unlocked already.
     """
     word = _opened(root)
+    if isinstance(word, OlderFile):
+        if word.is_locked:
+            raise Refused(SkipReason.ENCRYPTED, f"{LOCKED}; save it as .docx")
+        links = read_word95(word, draft)
+        return OldWords(summary_of(root), links, _CUT if word.is_cut else ())
     if word.is_locked:
         if passwords is None:
             raise Refused(SkipReason.ENCRYPTED, LOCKED)
@@ -44,8 +53,7 @@ def read_old_words(
         return read_old_words(plain, _root(plain), draft)
     word.read()
     links = read_word97(word, draft)
-    warnings = ["it is damaged: some of its text is missing"] if word.is_cut else []
-    return OldWords(summary_of(root), links, warnings)
+    return OldWords(summary_of(root), links, _CUT if word.is_cut else ())
 
 
 def _root(data: bytes) -> Storage:
@@ -55,11 +63,10 @@ def _root(data: bytes) -> Storage:
         raise Refused(SkipReason.UNREADABLE, str(error)) from None
 
 
-def _opened(root: Storage) -> WordFile:
+def _opened(root: Storage) -> WordFile | OlderFile:
     try:
-        return WordFile(root)
-    except OldWordError:
-        detail = "a text of Word before 97; save it as .docx"
-        raise Refused(SkipReason.UNSUPPORTED, detail) from None
+        with suppress(OldWordError):
+            return WordFile(root)
+        return OlderFile(root.stream("WordDocument"))
     except NoWordError as error:
         raise Refused(SkipReason.UNREADABLE, str(error)) from None

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from kb_app._ingest.making.compound import Storage
 
-__all__ = ["NoWordError", "OldWordError", "Part", "Piece", "Story", "WordFile"]
+__all__ = ["NoWordError", "OldWordError", "Part", "Piece", "Story", "WordFile", "piece_table"]
 
 _ENCRYPTED, _SECOND_TABLE, _OBFUSCATED = 0x0100, 0x0200, 0x8000
 _FIRST_VERSION = 0xB0
@@ -161,7 +161,7 @@ class WordFile:
 
     def _told_pieces(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield where pieces of the text lie; all of it, where no table tells."""
-        table = _piece_table(self.table(_PIECES))
+        table = piece_table(self.table(_PIECES))
         count = max(0, (len(table) - 4) // 12)
         places = struct.unpack_from(f"<{count + 1}I", table.ljust(4, b"\0"))
         for number in range(count):
@@ -176,7 +176,7 @@ class WordFile:
             yield 0, max(0, end - place), place, 1
 
 
-def _piece_table(data: bytes) -> bytes:
+def piece_table(data: bytes) -> bytes:
     """Return the table of pieces, behind formats that go with them ([MS-DOC] 2.9.38)."""
     at = 0
     while at < len(data) and data[at] == _PRC:
