@@ -266,16 +266,40 @@ def test_ignored_and_secret_files_stay_out(home: Home) -> None:
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("nowhere", "no folder '{}'"), ("pipe", "'{}' is no folder"), ("$nope\0", "is not a path")],
+    [
+        ("nowhere", "no folder '{}'"),
+        ("pipe", "'{}' is no folder"),
+        ("$nope\0", "is not a path"),
+        ("n\udcff", "has a name that is not Unicode"),
+    ],
 )
 def test_what_is_no_folder_is_refused(home: Home, name: str, told: str) -> None:
     os.mkfifo(home.path / "pipe")
+    (home.path / "n\udcff").mkdir()
 
     error = home.error("search", "otter", "--in", str(home.path / name))
 
     assert error["code"] == "invalid_input"
     assert told.format(home.path / name) in error["message"]
     assert home.caches == []
+
+
+@pytest.mark.parametrize(("disk", "path"), [("n\udcff.md", "n%FF.md"), ("o\u0308.md", "\u00f6.md")])
+def test_a_file_whose_name_is_spelled_otherwise_here_is_asked_and_followed(
+    home: Home, disk: str, path: str
+) -> None:
+    file = home.write(f"clone/{disk}", "An otter sings.\n")
+    environ = home_environ(home)
+
+    assert home.paths("otter", folder=file) == [path]
+    with place_of(load_config(None, environ), str(home.folder), environ=environ).open() as kb:
+        kb.stats()  # which reads all
+        file.write_text("A walrus sings.\n", "utf-8")
+        found = kb.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL))
+        assert [hit.doc_path for hit in found.hits] == [path]
+    home.run("add", str(home.folder))
+    home.run("ingest", str(file))
+    assert home.paths("walrus", folder=file) == [path]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")

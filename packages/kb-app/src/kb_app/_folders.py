@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kb_app._caches import homes_in
+from kb_app._ingest.seeing.files import is_utf8, path_of
 from kb_app.config import Config, Source
 from kb_core.errors import InvalidInput
 
@@ -30,13 +31,17 @@ def real_folder(path: Path, named_by: str = "--in") -> Path:
     real = Path(os.path.realpath(path))
     problem, hint = "", f"{named_by} names a folder, or a file"
     try:
-        if real.is_dir():
+        holder = str(real if real.is_dir() else real.parent)
+        if not is_utf8(holder):
+            problem, hint = f"the folder {holder!r} has a name that is not Unicode", "rename it"
+        elif real.is_dir():
             with os.scandir(real):
                 return real
-        if real.is_file():
+        elif real.is_file():
             with real.open("rb"):
                 return real
-        problem = f"'{path}' is no folder" if real.exists() else f"no folder '{path}'"
+        else:
+            problem = f"'{path}' is no folder" if real.exists() else f"no folder '{path}'"
     except PermissionError:
         problem, hint = f"'{path}' cannot be read: permission denied", ""
     except OSError as error:
@@ -53,7 +58,8 @@ def source_of(path: Path, config: Config, environ: Mapping[str, str], taken: set
     from kb_app.config import free_name
 
     root = path if path.is_dir() else path.parent
-    only = () if root == path else ("/" + _SPECIAL.sub(r"\\\1", path.name),)
+    name = path_of(str(root), path.name)
+    only = () if root == path else ("/" + _SPECIAL.sub(r"\\\1", name),)
     ours = (homes_in(environ).parent, config.storage.data_dir)
     inside = [Path(os.path.realpath(own)) for own in ours]
     excluded = [f"/{own.relative_to(root).as_posix()}/" for own in inside if root in own.parents]

@@ -34,6 +34,7 @@ from kb_app import _queries, paths
 from kb_app._caches import cached_folders, forget, homes_in, workspace_list
 from kb_app._data_dir import DataDir
 from kb_app._folders import real_folder, source_of
+from kb_app._ingest.seeing.files import path_of
 from kb_app._looking import BRIEF_SECS, LATE, LONG_SECS, Hear, Looking
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
@@ -148,7 +149,7 @@ def place_of_folders(
         for source in seen_sources(config).sources:
             top = Path(os.path.realpath(source.root))
             if real[0].is_relative_to(top):
-                below = real[0].relative_to(top).as_posix()
+                below = path_of(str(top), real[0].relative_to(top).as_posix())
                 below = "" if below == "." else below
                 return Place(config, real, source=source, below=below, environ=environ)
     refuse_pinned(config, f"reading '{real[0]}', which is in none of its sources,")

@@ -28,6 +28,7 @@ from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
 from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
+from kb_app._ingest.seeing.files import spell
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
 from kb_app._ingest.sought import Telling, forget_told, leave_unsought
 from kb_app._media import phases_off
@@ -73,7 +74,7 @@ def ingest(
     specs = source_specs(config, options.paths)  # refuses bad paths before anything is opened
     scope = {
         "sources": [spec.source_id for spec in specs],
-        "paths": list(options.paths),
+        "paths": [spell([path])[0] for path in options.paths],
         "force": options.force,
         "dry_run": options.dry_run,
     }
