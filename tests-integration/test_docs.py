@@ -234,6 +234,24 @@ def test_a_command_line_that_is_wrong_is_caught() -> None:
             parse(words)
 
 
+def test_every_command_that_a_message_names_exists() -> None:
+    begins = rf"'kebab (?=[a-z])|hint=[\"']kebab (?=(?:{'|'.join(COMMANDS)})\b)"
+    named = re.compile(rf"(?:{begins})([^'\"{{]*)['\"]")
+    wrong = {}
+    for file in ROOT.glob("packages/*/src/**/*.py"):
+        text = re.sub(r"""["']\s*\n\s*f?["']""", "", file.read_text("utf-8"))
+        for match in named.finditer(text):
+            words = shlex.split(match[1].replace("…", ""))
+            try:
+                parse([word for word in words if not word.isupper()])
+            except (click.exceptions.Exit, click.MissingParameter):
+                pass
+            except click.UsageError as error:
+                wrong[match[1]] = f"{file.name}: {error.format_message()}"
+
+    assert wrong == {}
+
+
 @pytest.mark.parametrize("line", lines("tools/dev"), ids=str)
 def test_every_word_of_the_development_script_exists(line: Line) -> None:
     hatch = tomllib.loads((ROOT / "hatch.toml").read_text("utf-8"))

@@ -352,7 +352,7 @@ def _check_left(config: Config, control: Control) -> Iterator[Check]:
             "detail": f"{name}: {counted.get(name, 0):,} documents"
             if there
             else f"search.allowed_sources names '{name}', and the index has no such source",
-            "hint": None if there else "ask whoever indexes for the names: 'kebab list sources'",
+            "hint": None if there else "ask whoever indexes for the names: 'kebab stats'",
         }
     for name in sorted({*control.sources, *counted} - known):
         yield {

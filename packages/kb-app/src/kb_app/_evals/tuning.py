@@ -77,7 +77,7 @@ def tuned(folder: RunFolder, *, seed: int = 1) -> types.EvalTune:
     if run["state"] != "completed":
         raise InvalidInput(
             f"run {run['run_id']} was stopped",
-            hint="kebab eval tune begins anew",
+            hint="'kebab eval tune' begins anew",
             details={"field": "run", "value": run["run_id"]},
         )
     names = [each["name"] for each in run["variants"]]

@@ -76,7 +76,7 @@ def _safety_copy(cli: CliContext, *, alone: bool) -> None:
     if not alone:
         raise InvalidInput(
             "a safety copy lies in the data directory, and is always of the same things",
-            hint="kebab export --safety, without a file or other options",
+            hint="'kebab export --safety', without a file or other options",
             details={"field": "safety"},
         )
     cli.writes("export --safety")
