@@ -21,7 +21,7 @@ from kb_app.config import Config, Embedding, Mcp, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import open_here
 from kb_core.errors import ConfigInvalid, InvalidInput, IoError, ReadonlyMode
-from kb_core.ingest import IngestItem
+from kb_core.ingest import IngestItem, IngestOptions
 from kb_core.search import SearchFilters
 
 TEXT = "Otters dive for three minutes.\n"
@@ -144,6 +144,30 @@ def test_no_note_is_written_through_a_link_that_came_after_its_folder_was_judged
         write_note(folder, "After", b"x")
 
     assert list((tmp_path / "elsewhere").rglob("*.md")) == []
+
+
+def test_no_note_is_written_where_its_source_is_away(config: Config, tmp_path: Path) -> None:
+    """The folder was made again for it, and the next run took all else in it for deleted."""
+    root = tmp_path / "notes"
+    (root / "mine.md").write_text("An otter.\n", "utf-8")
+    with open_here(config) as kb:
+        list(kb.ingest(IngestOptions()))
+        root.rename(tmp_path / "away")
+        with pytest.raises(IoError, match="is not there"):
+            hand_in(kb)
+        list(kb.ingest(IngestOptions()))
+
+        assert [doc["doc_path"] for doc in kb.list_docs(SearchFilters())["items"]] == ["mine.md"]
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("value", ["&a [*a]", f"0x{'f' * 5_000}"])
+def test_front_matter_that_cannot_be_said_again_stays_text(value: str) -> None:
+    text = f"---\ntag: {value}\n---\n{TEXT}"
+
+    said = with_provenance(HandedText(text=text, title="t", written_by="model 1")).text
+
+    assert said == f'---\nwritten_by: "model 1"\n---\n\n{text}'
 
 
 def test_whatever_the_title_the_file_is_in_the_folder(config: Config, tmp_path: Path) -> None:

@@ -80,13 +80,16 @@ def _told(given: HandedText) -> dict[str, object]:
 
 def _fronted(text: str, told: Mapping[str, object]) -> str:
     """Return *text* with what is *told* last in its front matter, where it counts."""
-    front = read_front_matter(text)
-    own = {}
+    front, own = read_front_matter(text), list[str]()
     if front is not None and not front.warnings:
-        own = {key: value for key, value in front.values.items() if plain_key(str(key)) not in told}
-        text = text[front.end :]
-    lines = [f"{_yaml(str(key))}: {_yaml(value)}" for key, value in own.items()]
-    lines += [f"{key}: {_yaml(value)}" for key, value in told.items()]
+        with suppress(ValueError):  # what no JSON says, such as a list in itself, stays text
+            own = [
+                f"{_yaml(str(key))}: {_yaml(value)}"
+                for key, value in front.values.items()
+                if plain_key(str(key)) not in told
+            ]
+            text = text[front.end :]
+    lines = [*own, *(f"{key}: {_yaml(value)}" for key, value in told.items())]
     return "\n".join(["---", *lines, "---", "", text.lstrip("\n")])
 
 
@@ -99,10 +102,20 @@ def _yaml(value: object) -> str:
 
 
 def notes_folder(config: Config) -> Path:
-    """Return where notes go, links resolved; ``ConfigInvalid`` for what is in no source."""
+    """Return where notes go, links resolved; ``ConfigInvalid`` for what is in no source.
+
+    ``IoError`` where the source is away: a folder in its place would say that all else is gone.
+    """
     real = os.path.realpath(config.mcp.notes_dir)
     roots = [os.path.realpath(source.root) for source in config.sources]
-    if any(inside(real, root) is not None for root in roots):
+    around = [root for root in roots if inside(real, root) is not None]
+    if away := next((root for root in around if not Path(root).is_dir()), None):
+        raise IoError(
+            f"the note cannot be written: its source {away!r} is not there",
+            hint="bring it back, such as a disk that is away, or name another [mcp] notes_dir",
+            details={"path": away},
+        )
+    if around:
         return Path(real)
     raise ConfigInvalid(
         f"mcp.notes_dir {config.mcp.notes_dir!r} is in no source, so nothing there is found",
