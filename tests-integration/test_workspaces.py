@@ -350,6 +350,27 @@ def test_a_damaged_cache_is_made_anew(home: Home) -> None:
         assert home.paths("otter") == ["README.md"], file
 
 
+@pytest.mark.parametrize("damage", ["data", "lexical", "meta.json"])
+def test_a_cache_that_goes_or_is_damaged_while_it_is_used_is_made_anew(
+    home: Home, damage: str
+) -> None:
+    environ = home_environ(home)
+    place = place_of(load_config(None, environ), str(home.folder), environ=environ)
+    with place.open() as kb:
+        kb.stats()  # which reads all
+        (cache,) = home.caches
+        if damage == "meta.json":
+            (cache / "data/lexical/chunks/meta.json").write_text("{")
+        else:
+            remove_folder(cache / "data/lexical" if damage == "lexical" else cache / "data")
+        with place.open(readonly=True) as frozen, pytest.raises(ReadonlyMode):
+            frozen.stats()
+
+        assert kb.stats()["doc_count"] == 2
+        found = kb.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL))
+        assert [hit.doc_path for hit in found.hits] == ["README.md"]
+
+
 def test_a_cache_that_cannot_be_written_is_an_error_with_a_way_out(home: Home) -> None:
     home.write(".cache/kebab", "not a folder")
 

@@ -24,6 +24,7 @@ from kb_app._media import has_phases, phases_off
 from kb_app.config import Config
 from kb_app.knowledge_base import KnowledgeBase
 from kb_core.errors import (
+    IndexCorrupt,
     KbError,
     ModelMissing,
     NotIndexed,
@@ -158,7 +159,22 @@ class Looking(KnowledgeBase):
 
     def _read_late(self) -> None:
         if not self._reads_late:
-            self._reads_late, self._looked_at, self._looked = True, float("-inf"), Looked()
+            self._reads_late = True
+            self._distrust()
+
+    def _distrust(self) -> None:
+        """Have the next look compare everything with what is in the cache."""
+        self._looked_at, self._looked = float("-inf"), Looked()
+        self._waits.own.has_looked = False
+
+    def _published(self) -> IndexSnapshot:
+        """Return what is in the cache; one that was taken away or damaged meanwhile is mended."""
+        self._refresh()
+        with suppress(IndexCorrupt, NotIndexed):
+            return super()._snapshot()
+        self._distrust()
+        self._refresh()
+        return super()._snapshot()
 
     def _refresh(self) -> None:
         if self._meanwhile is not None:
@@ -187,12 +203,18 @@ class Looking(KnowledgeBase):
                 if not self._follow(home):
                     return False
                 self._go_on()
-            elif not home.read().is_whole:
-                _refuse_unless(super()._snapshot_or_none() is not None, self._place.told)
-                self._remark = "this folder was read in part, and nothing may be written"
+            else:
+                _refuse_unless(self._is_there(), self._place.told)
+                if not home.read().is_whole:
+                    self._remark = "this folder was read in part, and nothing may be written"
             self._looked_at = time.monotonic()
             own.has_looked = own.sought is not None
             return True
+
+    def _is_there(self) -> bool:
+        with suppress(IndexCorrupt):
+            return super()._snapshot_or_none() is not None
+        return False
 
     def _is_known(self, own: Call, home: Home) -> bool:
         """Say whether what a call waits for is read, as far as that is quick to tell."""

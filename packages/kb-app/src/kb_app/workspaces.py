@@ -46,6 +46,7 @@ from kb_core.errors import (
     DocNotFound,
     InvalidInput,
     KbError,
+    NotIndexed,
 )
 from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
 from kb_core.ids import text_hash
@@ -368,13 +369,13 @@ class Workspace(Looking):
             yield from writer.embed(stop=stop)
 
     def _snapshot(self) -> IndexSnapshot:
-        self._refresh()
-        snapshot, sampling = super()._snapshot(), self._left.sampling
+        snapshot, sampling = self._published(), self._left.sampling
         return snapshot if sampling is None else snapshot.sampled(sampling)
 
     def _snapshot_or_none(self) -> IndexSnapshot | None:
-        self._refresh()
-        return super()._snapshot_or_none()
+        with suppress(NotIndexed):
+            return self._published()
+        return None
 
     def _told(self, response: SearchResponse) -> SearchResponse:
         """Name the command that embeds the rest, and what the answer is of."""
