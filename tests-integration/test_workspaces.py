@@ -1356,6 +1356,8 @@ def test_every_change_before_a_call_is_seen_and_nothing_is_looked_at_where_there
         (lambda: home.write("clone/deep/.gitignore", "no\n"), {"deep/b.md", "newer/e.md"}),
         (lambda: home.write("clone/.kebabignore", "newer\n"), {"deep/b.md"}),
         ((folder / ".kebabignore").unlink, {"deep/b.md", "newer/e.md"}),
+        (lambda: home.write("clone/newer/kebab.duckdb", ""), {"deep/b.md"}),
+        ((folder / "newer/kebab.duckdb").unlink, {"deep/b.md", "newer/e.md"}),
         (lambda: remove_folder(folder / "newer"), {"deep/b.md"}),
     ]
     with place_of(config, str(folder), environ=environ).open() as kb:

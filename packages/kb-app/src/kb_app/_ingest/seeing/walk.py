@@ -189,10 +189,10 @@ class Walk:
             yield self._left(folder.path, folder.disk, SkipReason.UNREADABLE, _why(error))
             return
         names = [entry.name for entry in entries]
+        self._mark_folder(here, found_here, names)
         if _OUR_STORE in names or here.rstrip("/") in self._ours:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, _OURS)
             return
-        self._mark_folder(here, found_here, names)
         if folder.path and not folder.kept and "pyvenv.cfg" in names:
             yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
             return
