@@ -234,12 +234,32 @@ def test_a_command_line_that_is_wrong_is_caught() -> None:
             parse(words)
 
 
+OURS = {
+    *("NEW", "ADDED_SOURCE", "doc['doc_id'][:8]", "run['run_id']", "found['run_id']", "other"),
+    *("name", "kind", "verdict"),
+}
+"""What commands in messages are filled with that no shell reads otherwise: words of ours, ids."""
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Yield the source files, each text that goes on over lines in one piece."""
+    for file in ROOT.glob("packages/*/src/**/*.py"):
+        yield file.name, re.sub(r"""["']\s*\n\s*f?["']""", "", file.read_text("utf-8"))
+
+
+def test_what_fills_a_command_in_a_message_is_quoted_for_a_shell() -> None:
+    filled = re.compile(r"""(?:['"`]|: )kebab (?!searches)[a-z][A-Za-z -]{0,40}'?\{([^{}\n]*)\}""")
+    found = {(name, match[1]) for name, text in messages() for match in filled.finditer(text)}
+
+    unquoted = {(name, by) for name, by in found if not re.search("quote|join", by)}
+    assert {(name, by) for name, by in unquoted if by not in OURS} == set()
+
+
 def test_every_command_that_a_message_names_exists() -> None:
     begins = rf"'kebab (?=[a-z])|hint=[\"']kebab (?=(?:{'|'.join(COMMANDS)})\b)"
     named = re.compile(rf"(?:{begins})([^'\"{{]*)['\"]")
     wrong = {}
-    for file in ROOT.glob("packages/*/src/**/*.py"):
-        text = re.sub(r"""["']\s*\n\s*f?["']""", "", file.read_text("utf-8"))
+    for name, text in messages():
         for match in named.finditer(text):
             words = shlex.split(match[1].replace("…", ""))
             try:
@@ -247,7 +267,7 @@ def test_every_command_that_a_message_names_exists() -> None:
             except (click.exceptions.Exit, click.MissingParameter):
                 pass
             except click.UsageError as error:
-                wrong[match[1]] = f"{file.name}: {error.format_message()}"
+                wrong[match[1]] = f"{name}: {error.format_message()}"
 
     assert wrong == {}
 

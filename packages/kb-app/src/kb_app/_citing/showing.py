@@ -6,6 +6,7 @@ ingest would leave alone. One that changed since is drawn all the same, and says
 
 from __future__ import annotations
 
+import shlex
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -96,7 +97,7 @@ def _check(named: Named, citation: Citation, uri: str) -> None:
         problem, hint = "cannot be drawn without the extra 'ocr'", OCR.install
     else:
         problem = "has no pages that could be drawn"
-        hint = f"kebab cite '{uri}' prints what it says there"
+        hint = f"kebab cite {shlex.quote(uri)} prints what it says there"
     raise SpanNotSupported(
         f"{named.doc['path']!r} {problem}",
         hint=hint,

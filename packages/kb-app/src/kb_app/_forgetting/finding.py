@@ -5,6 +5,7 @@ Decided from what is published, and told before anything goes; nothing is writte
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -219,7 +220,7 @@ def _document(snapshot: IndexSnapshot, name: str) -> StoredDoc | None:
     if container := doc.get("container"):
         raise InvalidInput(
             f"{doc['path']!r} is in the file {container!r}, and goes with it",
-            hint=f"kebab forget doc {container}",
+            hint=f"kebab forget doc {shlex.quote(container)}",
             details={"field": _FIELD, "value": name},
         )
     return doc

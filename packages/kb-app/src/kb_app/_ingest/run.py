@@ -10,6 +10,7 @@ report, whatever ended it.
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -488,7 +489,7 @@ def sweep_assets(run: Run) -> None:
     used = used_assets(run.session.store.ledger(ADDED_SOURCE))
     run.tally.warnings += [
         f"{assets.folder / name} belongs to no document; it stays: "
-        f"'kebab ingest-file {assets.folder / name}' adds it again"
+        f"'kebab ingest-file {shlex.quote(str(assets.folder / name))}' adds it again"
         for name in assets.sweep(used, now_ns(run))
     ]
 

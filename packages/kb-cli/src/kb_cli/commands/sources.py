@@ -105,7 +105,7 @@ def about(cli: CliContext, place: str | None, text: str | None, removes: bool) -
     if (text is None) is not removes:
         raise InvalidInput(
             "TEXT and --remove contradict each other" if removes else "the sentence is missing",
-            hint=f'kebab about {place} "…"',
+            hint=f'kebab about {shlex.quote(place)} "…"',
             details={"field": "text"},
         )
     from kb_app.config import set_about
