@@ -284,6 +284,24 @@ def test_what_is_no_folder_is_refused(home: Home, name: str, told: str) -> None:
     assert home.caches == []
 
 
+def test_what_messages_name_is_asked_of_the_folder_too(home: Home) -> None:
+    """A command without it would ask the knowledge base, which knows nothing of the folder."""
+    here = ["--in", str(home.folder)]
+
+    drawn = home.error("cite", "README.md#L1", "--image", str(home.path / "x.png"), *here)
+    paged = home.error("cite", "README.md#page=3", *here)
+    embedded = home.run("embed", *here)
+    other = home.error("inspect", "doc", "nope", *here)
+
+    where = f"--in {home.folder}"
+    assert f"kebab cite {where} 'README.md#L1'" in drawn["hint"]
+    assert f"'kebab fetch doc {where} " in paged["hint"]
+    assert f'kebab search {where} "..."' in embedded.stderr
+    assert other["hint"].startswith(f"'kebab list docs {where}' shows")
+    (shown,) = [part for part in paged["hint"].split("'") if part.startswith("kebab ")]
+    assert "An otter sleeps" in home.run(*shown.split()[1:]).stdout
+
+
 @pytest.mark.parametrize(("disk", "path"), [("n\udcff.md", "n%FF.md"), ("o\u0308.md", "\u00f6.md")])
 def test_a_file_whose_name_is_spelled_otherwise_here_is_asked_and_followed(
     home: Home, disk: str, path: str

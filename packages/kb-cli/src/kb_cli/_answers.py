@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["answer_lines", "conversation_rows", "explanation", "session_lines"]
 
 _HINTS = {
-    "no_chunks": 'search more widely: fewer filters, other words; or kebab search "…"',
+    "no_chunks": "search more widely: fewer filters, other words",
     "score_gate": "the passages that come nearest are below",
     "no_model": 'set [ask] provider = "extractive" in the configuration, or KEBAB_ASK_PROVIDER',
 }

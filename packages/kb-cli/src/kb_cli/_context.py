@@ -212,8 +212,8 @@ class CliContext:
     def named(self, text: str) -> str:
         """Return *text* whose commands are for what is asked: each with its ``--config``.
 
-        Copied without it, a command that deletes would delete from another one. What is in
-        quotes and shows what there is gets the folder that is asked.
+        Copied without it, a command that deletes would delete from another one. What shows what
+        there is gets the folder that is asked.
         """
         if (self.config_option or self.folder) is None or "kebab " not in text:
             return text
@@ -238,8 +238,11 @@ class CliContext:
         self.note(*(f"warning: {printable(line)}" for line in lines))
 
 
-_SHOWING = lazy_pattern(r"'kebab (?:status|stats|list docs)(?=')")
-"""Commands that hints name, and that a folder can be asked with."""
+_SHOWING = lazy_pattern(
+    r"\bkebab (?:status|stats|search|codebase-search|ask|grep|similar|explain-miss|cite verify|cite"
+    r"|fetch (?:at|outline|chunk|doc|span)|list docs|inspect (?:doc|chunk))\b(?!.* --in )"
+)
+"""Commands that messages name, and that a folder can be asked with, unless they say so."""
 
 
 def leave_at_once() -> NoReturn:
