@@ -163,6 +163,18 @@ def test_a_folder_that_was_emptied_holds_nothing(home: Home) -> None:
     assert home.paths("otter") == []
 
 
+def test_a_file_in_the_place_of_a_folder_is_not_answered_from_what_was_there(home: Home) -> None:
+    environ = home_environ(home)
+    with place_of(load_config(None, environ), str(home.folder), environ=environ).open() as kb:
+        assert kb.stats()["doc_count"] == 2
+        home.folder.rename(home.path / "moved")
+        for is_there in (False, True):
+            if is_there:
+                home.write("clone", "A file.\n")
+            with pytest.raises(InvalidInput, match="no folder"):
+                kb.stats()
+
+
 def test_all_that_reads_can_be_asked_of_a_folder(home: Home) -> None:
     place = ("--in", str(home.folder))
     chunk = home.json("search", "otter", *place)["hits"][0]["chunk_id"]

@@ -23,10 +23,11 @@ _MB_A_MINUTE = 40
 _SPECIAL = re.compile(r"([\\*?\[\]!# ])")
 
 
-def real_folder(path: Path, named_by: str = "--in") -> Path:
+def real_folder(path: Path, named_by: str = "--in", *, root: Path | None = None) -> Path:
     """Return where the folder, or file, *path* really is; ``InvalidInput`` if it cannot be read.
 
-    *named_by* is what the person, or a host, named it by.
+    *named_by* is what the person, or a host, named it by; *root* is the folder that was read for
+    it, in whose place something else may be by now.
     """
     real = Path(os.path.realpath(path))
     problem, hint = "", f"{named_by} names a folder, or a file"
@@ -37,7 +38,7 @@ def real_folder(path: Path, named_by: str = "--in") -> Path:
         elif real.is_dir():
             with os.scandir(real):
                 return real
-        elif real.is_file():
+        elif real.is_file() and (root is None or root.is_dir()):
             with real.open("rb"):
                 return real
         else:

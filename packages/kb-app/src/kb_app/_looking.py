@@ -238,8 +238,8 @@ class Looking(KnowledgeBase):
 
         Say whether that was not cut short.
         """
-        for folder in self._place.folders:
-            real_folder(folder)
+        for folder, source in zip(self._place.folders, self._config.sources, strict=True):
+            real_folder(folder, root=source.root)
         try:
             known = home.read()
             self._reads_late |= known.reads_late
