@@ -130,6 +130,19 @@ def test_a_note_of_the_same_title_is_another_file_and_no_link_is_followed(
     assert 'source: "https://x.org/"' in (folder / "how-otters-dive-3.md").read_text("utf-8")
 
 
+def test_a_note_of_a_title_that_was_forgotten_has_another_name_and_is_found(
+    config: Config, tmp_path: Path
+) -> None:
+    with open_here(config) as kb:
+        hand_in(kb)
+        kb.forget("doc", ["from-models/how-otters-dive.md"], dry_run=False)
+        (tmp_path / "notes/from-models/how-otters-dive.md").unlink()
+
+        (item,) = hand_in(kb)
+
+    assert (item.kind.value, item.doc_path) == ("new", "from-models/how-otters-dive-2.md")
+
+
 def test_no_note_is_written_through_a_link_that_came_after_its_folder_was_judged(
     tmp_path: Path,
 ) -> None:

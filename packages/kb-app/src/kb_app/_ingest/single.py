@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
@@ -50,8 +50,8 @@ from kb_app._ingest.outcomes import deleted_item
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, plan_sources
 from kb_app._ingest.run import embed_if_wanted, now_ns, recorded, sweep_assets
-from kb_app._ingest.seeing.files import open_below
-from kb_app._ingest.settings import ingest_settings, source_specs
+from kb_app._ingest.seeing.files import inside, open_below, path_of
+from kb_app._ingest.settings import SourceSpec, ingest_settings, source_specs
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
@@ -153,13 +153,25 @@ def add_text_by_model(
         if offer.refused is not None:
             yield from _recorded(run, "ingest_text", offer)
             return
-        where = write_note(folder, given.title, offer.data)
-        place = place_in(source_specs(config, ()), os.fspath(where))
+        specs = source_specs(config, ())
+        where = write_note(folder, given.title, offer.data, lambda file: _is_forgotten(specs, file))
+        place = place_in(specs, os.fspath(where))
         if place is None or place.refused is not None:
             where.unlink()
             raise _left_alone(config.mcp.notes_dir, place)
         scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
         yield from recorded(run, "ingest_text", scope, lambda run: _index(run, place, where))
+
+
+def _is_forgotten(specs: Iterable[SourceSpec], file: Path) -> bool:
+    """Say whether a person had what was at *file* forgotten: nothing there is found again."""
+    tops = ((spec, os.path.realpath(spec.root)) for spec in specs)
+    below = ((spec, top, inside(os.fspath(file), top)) for spec, top in tops)
+    return any(
+        spec.forgotten.has(spec.source_id, path_of(top, path), spec.root)
+        for spec, top, path in below
+        if path
+    )
 
 
 def _left_alone(folder: str, place: Place | None) -> ConfigInvalid:

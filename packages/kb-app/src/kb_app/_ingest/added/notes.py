@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import count
@@ -124,9 +124,12 @@ def notes_folder(config: Config) -> Path:
     )
 
 
-def write_note(folder: Path, title: str, data: bytes) -> Path:
+def write_note(
+    folder: Path, title: str, data: bytes, is_barred: Callable[[Path], bool] = lambda _: False
+) -> Path:
     """Write a file that is called after *title*, and has a number where there is one already.
 
+    So it has where a place *is_barred*.
     Raises ``IoError``; then there is no file. Another one of that name that comes meanwhile
     is such an error, too, and so is a link in the place of *folder* or of one around it.
     """
@@ -135,7 +138,8 @@ def write_note(folder: Path, title: str, data: bytes) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = {path.name.casefold() for path in folder.iterdir()}
-        name = next(name for name in _names(stem) if name.casefold() not in taken)
+        free = (name for name in _names(stem) if name.casefold() not in taken)
+        name = next(name for name in free if not is_barred(folder / name))
         with _entered(folder) as here:
             _fill(name, here, os.open(name, flags, 0o666, dir_fd=here), data)
     except OSError as error:
