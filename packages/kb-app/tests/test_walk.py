@@ -185,6 +185,25 @@ def test_what_is_ignored_is_one_row_and_is_not_entered(tmp_path: Path) -> None:
     assert walked.listed == {"", "d", "s"}
 
 
+@pytest.mark.parametrize("code", ["utf-16", "utf-8-sig"])
+def test_rules_may_be_as_a_shell_of_windows_writes_them(tmp_path: Path, code: str) -> None:
+    make(tmp_path, "a.md", "private/b.md")
+    (tmp_path / ".kebabignore").write_text("private/\r\n", code)
+
+    assert kept(look(tmp_path)[1]) == [".kebabignore", "a.md"]
+
+
+def test_rules_without_measure_are_not_read_and_what_they_are_of_is_left(tmp_path: Path) -> None:
+    make(tmp_path, "a.md", "d/b.md")
+    (tmp_path / "d/.gitignore").touch()
+    os.truncate(tmp_path / "d/.gitignore", 2**40)
+
+    walked, seen = look(tmp_path)
+
+    assert kept(seen) == ["a.md"]
+    assert "the rules of d/.gitignore cannot be read (File too large)" in walked.unread_rules[0]
+
+
 def test_a_rule_may_take_back_what_is_built_in(tmp_path: Path) -> None:
     make(tmp_path, "target/a.md", "env/pyvenv.cfg", ".git/x")
     (tmp_path / ".kebabignore").write_text("!target/\n!env/\n!.git\n")

@@ -23,6 +23,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Literal, TypeAlias
@@ -44,6 +45,7 @@ _Narrow: TypeAlias = "dict[str, _Narrow]"
 LEADS_NOWHERE = "link leads nowhere"
 """Why a link is not readable whose target is gone, or is a link back to it; any other refusal
 tells nothing of a file."""
+_MOST_RULES_BYTES = 10_000_000
 _NEVER = {".git", ".git/"}
 _OUR_STORE = "kebab.duckdb"
 """Is in every data directory, of this knowledge base and of others."""
@@ -397,7 +399,8 @@ class _UnreadRules(Exception):
 def _read_rules(folder: str, names: set[str] | None) -> dict[str, str]:
     """Return the texts of the files of rules in *folder*, of which *names* are known.
 
-    A file of rules that is a link has no rules: as in git.
+    A file of rules that is a link has no rules: as in git. One in UTF-16, as a shell of Windows
+    writes it, has: what it keeps out must not be found.
     """
     texts = {}
     for name in (*IGNORE_FILES, INFO_EXCLUDE):
@@ -406,7 +409,11 @@ def _read_rules(folder: str, names: set[str] | None) -> dict[str, str]:
         try:
             descriptor = os.open(folder + name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:
-                texts[name] = file.read().decode("utf-8", "surrogateescape")
+                if os.fstat(descriptor).st_size > _MOST_RULES_BYTES:
+                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))  # noqa: TRY301 - as a disk's
+                data = file.read()
+            code = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8"
+            texts[name] = data.decode(code, "surrogateescape" if code == "utf-8" else "replace")
         except OSError as error:
             if _is_regular(folder + name):
                 raise _UnreadRules(name, error) from error
