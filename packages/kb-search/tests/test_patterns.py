@@ -185,7 +185,7 @@ def test_lines_are_the_same_where_a_word_of_each_match_is_rare_and_where_it_is_n
 @pytest.mark.parametrize("pattern", [r"\Aotter", r"otter\z", r"a|(b\A)"])
 def test_what_looks_for_the_ends_of_a_text_is_not_of_lines(pattern: str) -> None:
     assert not compile_pattern(pattern).is_of_lines
-    assert not compile_pattern("otter", multiline=True).is_of_lines
+    assert not compile_pattern(r"otter\s", multiline=True).is_of_lines
     assert compile_pattern(r"\\A").is_of_lines
 
 
@@ -281,6 +281,37 @@ def test_a_match_goes_on_over_lines_only_if_that_is_asked_for() -> None:
     for pattern in (r"a\n", "a\nb", r"\x0a"):
         with pytest.raises(InvalidInput, match="holds the end of a line"):
             compile_pattern(pattern)
+
+
+@given(
+    st.text("ab \n", max_size=16),
+    st.sampled_from(
+        ["a\nb", r"\s+b", r"[^a]\n[^b]", "\n\n\n", r"b\s*\Z", r"a[^b]*a|b", "(?s)a.b", r"\Ab?\s"]
+    ),
+)
+def test_matches_over_lines_are_those_of_the_standard_library(text: str, pattern: str) -> None:
+    """Also where a line that matches holds the beginning of the next match."""
+    touched = set[int]()
+    for match in re.finditer(pattern, text):
+        first, last = (text.count("\n", 0, at) for at in (match.start(), match.end() - 1))
+        touched.update(range(first, last + 1))
+    made = compile_pattern(pattern, multiline=True)
+
+    spans = [*made.lines(text.encode(), "ascii")]
+
+    ends = [(text.count("\n", 0, first), text.count("\n", 0, last)) for first, last in spans]
+    assert [line for first, last in ends for line in range(first, last + 1)] == sorted(touched)
+
+
+@pytest.mark.parametrize("pattern", ["a.b", r"[ab\t]+", "(?i)a", r"\w+$", r"\p{Lu}"])
+def test_what_holds_no_end_of_a_line_is_looked_for_line_by_line(pattern: str) -> None:
+    assert compile_pattern(pattern, multiline=True).is_of_lines
+    assert not compile_pattern(pattern.replace(".", "(?s:.)") + r"\s?", multiline=True).is_of_lines
+
+
+def test_the_end_of_a_text_is_that_of_its_last_line() -> None:
+    for text in ("b\na\nb\n", "b\na\nb"):
+        assert compile_pattern(r"b\z").starts(text.encode(), "ascii") == [4]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\n\n", "a", "a\n", "\na", "\0\n\ufffd"])

@@ -59,6 +59,8 @@ _ALTERNATIVES = 4
 """Literals that are looked for one by one."""
 _FEW = 4
 """So many are looked at in a small text, too."""
+_IN_VAIN = 8
+"""Matches in one line, after which none of it is looked for that goes on over the next."""
 _SOON = 2
 """Part of a long text in which there are so many of them that no other is looked through so."""
 
@@ -109,7 +111,10 @@ class Pattern:
         self.ignore_case = options.ignore_case
         self.inner_edges = inner_edges(tree)
         """Whether there is a ``\\b`` that knows the letters of ASCII alone."""
-        self.is_of_lines = not options.multiline and not within_text(tree)
+        self.is_multiline = options.multiline
+        """Whether a match may go on over several lines."""
+        self._is_within_text = within_text(tree)
+        self.is_of_lines = not options.multiline and not self._is_within_text
         """Whether a line matches or not whatever stands before and after it."""
         self._made: dict[tuple[Form, bool], Any] = {}
         self._quick: dict[Form, tuple[Any, Any, int]] = {}
@@ -187,11 +192,15 @@ class Pattern:
     def starts(self, data: bytes, form: Form, first: int = 0, last: int | None = None) -> list[int]:
         """Return where the lines of UTF-8 text begin that match, but of *multiline*.
 
-        Only those between two bytes are looked at where lines begin, or the text ends.
+        Only those between two bytes are looked at where lines begin, or the text ends; of what
+        asks for the ends of a text all of it is.
         """
         stop = len(data) if last is None else last
         if first == stop or (form == "ascii" and self._is_beyond_ascii):
             return []
+        if self._is_within_text:  # its end is that of its last line
+            data = data.removesuffix(b"\n")
+            stop = len(data)
         match, anchor, _ = self._quickly(form)
         is_plain = form != "other"  # letters of ASCII are themselves, and finding bytes is quicker
         if is_plain and self.plain is not None:
@@ -240,20 +249,24 @@ class Pattern:
     def lines(self, data: bytes, form: Form) -> Iterator[tuple[int, int]]:
         """Yield the ends of the lines of UTF-8 text that match, each once.
 
-        Of a match over several lines they are those of all of them.
+        Of a match over several lines they are those of all of them, as far as they are new.
         """
         program, anchor = self._program(form, exactly=True), _anchor()
+        at, size, told, in_vain = 0, len(data), 0, 0
         # A final newline ends a line and begins none.
-        at, size = 0, len(data) - data.endswith(b"\n")
-        while data and at <= size:
+        while at < size or (at == size and data and not data.endswith(b"\n")):
             start, end = _span(program.Match(anchor, data, at, size))
-            if start < 0:
+            if start < 0 or (start == size and data.endswith(b"\n")):
                 return
-            first = data.rfind(b"\n", 0, start) + 1
-            last = data.find(b"\n", max(start, end - 1), size)
+            first = max(told, data.rfind(b"\n", 0, start) + 1)
+            last = data.find(b"\n", max(start, end - 1))
             last = size if last < 0 else last
-            yield first, last
-            at = last + 1
+            if first <= last:
+                yield first, last
+                told, in_vain = last + 1, 0
+            in_vain += 1
+            # A line that matches may hold the beginning of one that goes on over the next.
+            at = end if start < end and in_vain <= _IN_VAIN else last + 1
 
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Return where in one line the matches are, in characters."""
@@ -364,11 +377,12 @@ def compile_pattern(
         raise bad_pattern(
             text, "holds what no text has", "leave out null characters and half pairs"
         )
-    options = _Options(fixed=fixed, word=word, ignore_case=ignore_case, multiline=multiline)
     if "\n" in text and not multiline:
         raise no_newline(text)
     spelled = nfc(text)
     tree = literal(spelled) if fixed else read(spelled, multiline=multiline)
+    goes_on = multiline and _goes_on(tree)
+    options = _Options(fixed=fixed, word=word, ignore_case=ignore_case, multiline=goes_on)
     return Pattern(text, tree, options)
 
 
@@ -475,10 +489,8 @@ def _is_beyond_ascii(node: Node) -> bool:
     match node.kind:
         case "lit":
             return not node.lit.isascii()
-        case "raw" if node.text.startswith(("[", "\\p", "\\P")):
-            expression = f"(?s){_with_sets(node.text, 'nfc')}".encode()
-            program = _re2()._re2.RE2(expression, _re2().Options())  # noqa: SLF001 - no wrapper
-            return not program.Match(_anchor(), _ASCII, 0, len(_ASCII))[0][0] >= 0
+        case "raw" if _is_set(node):
+            return not _holds_one(node, _ASCII)
         case "rep":
             return node.least > 0 and _is_beyond_ascii(node.parts[0])
         case "alt":
@@ -487,6 +499,25 @@ def _is_beyond_ascii(node: Node) -> bool:
             return any(map(_is_beyond_ascii, node.parts))
         case _:
             return False
+
+
+def _goes_on(node: Node) -> bool:
+    """Say whether a match of *node* may have the end of a line in it."""
+    if node.kind == "raw" and _is_set(node):
+        return _holds_one(node, b"\n")
+    may = node.lit == "\n" or "s" in node.head or (node.text.startswith("(?") and "s" in node.text)
+    return may or any(map(_goes_on, node.parts))
+
+
+def _is_set(node: Node) -> bool:
+    return node.text.startswith(("[", "\\p", "\\P"))
+
+
+def _holds_one(node: Node, characters: bytes) -> bool:
+    """Say whether a set of characters holds one of these."""
+    expression = f"(?s){_with_sets(node.text, 'nfc')}".encode()
+    program = _re2()._re2.RE2(expression, _re2().Options())  # noqa: SLF001 - no wrapper
+    return bool(program.Match(_anchor(), characters, 0, len(characters))[0][0] >= 0)
 
 
 # ------------------------------------------------------------------- running

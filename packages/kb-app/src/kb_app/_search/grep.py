@@ -146,9 +146,10 @@ def needs_of(query: GrepQuery) -> Needs:
 
     A text holds one of each; nothing is returned where that cannot be told.
     """
-    if query.multiline:
+    pattern = _compiled(query)
+    if pattern.is_multiline:
         return ()
-    return tuple(one for one in _compiled(query).needs if all(map(str.isascii, one)))
+    return tuple(one for one in pattern.needs if all(map(str.isascii, one)))
 
 
 def _compiled(query: GrepQuery) -> Pattern:
@@ -179,7 +180,6 @@ class _Looking:
     ) -> None:
         self._pattern = pattern
         self._most = max(query.max_lines, _KEPT)
-        self._multiline = query.multiline
         self._until = until
         self._stop = stop
         self.seen = 0
@@ -222,7 +222,7 @@ class _Looking:
     def _look(self, batch: TextBatch, form: Form, span: tuple[int, int, int]) -> Found | None:
         key, begin, end = span
         data = batch.data[begin:end]
-        if not self._multiline:
+        if not self._pattern.is_multiline:
             every = self._pattern.starts(data, form)
             starts, count = every[: self._most], len(every)
         else:
