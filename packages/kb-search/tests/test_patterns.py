@@ -210,6 +210,32 @@ def test_whole_words_have_no_letter_beside_them(text: str, word: str) -> None:
     assert found(rf"\b{word}\b", text) == expected(edges, text)
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\w+\b\s*-", r"^\s*\b\wb", r"1\b-", r"(?:\wb\b )+é|\w\b-", r"é(?:-| )\b\w\b\s*$"],
+)
+@given(text=texts)
+def test_an_edge_between_a_letter_and_a_sign_is_one_in_any_script(pattern: str, text: str) -> None:
+    assert found(pattern, text) == expected(pattern, text)
+    assert not compile_pattern(pattern).inner_edges
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\w\b.é", r"\w+\b\s*é", r"(?:\bé)?b", r"\w*\b\s", r"(\s*|a)\b\w\S"]
+)
+def test_an_edge_that_may_be_none_is_told(pattern: str) -> None:
+    assert compile_pattern(pattern).inner_edges
+    assert not compile_pattern(r"\b(foo|bar{2}|b)\b.*\b(ba|c+)").inner_edges
+
+
+@given(text=texts, word=st.text(st.sampled_from("abé1"), min_size=1, max_size=3))
+def test_a_place_within_a_word_has_letters_of_any_script_beside_it(text: str, word: str) -> None:
+    for pattern in (rf"\B{word}", rf"{word}\B", rf"\B{word}\B|ü\B"):
+        assert found(pattern, text) == expected(pattern, text)
+        assert not compile_pattern(pattern).inner_edges
+    assert compile_pattern(rf"(?:\Bé)+{word}").inner_edges
+
+
 @given(
     text=st.text(st.sampled_from("ab é한語\n-"), max_size=20),
     word=st.sampled_from(["a", "aa", "é", "b ", "^a", "a$", "aa$", "^aa$", "^$", "a|é"]),

@@ -46,6 +46,8 @@ MARK = "\0"
 """Before the letter of a set of characters, in the text of a node: no pattern has it."""
 SETS = frozenset("dwsh")
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b"}
+_SIGNS = frozenset({"^", "$", f"[{MARK}s]", f"[{MARK}h]", f"[^{MARK}w]"})
+"""Texts of nodes that match no letter of a word."""
 _POSIX = {
     "alpha": r"\pL",
     "digit": r"\p{Nd}",
@@ -113,7 +115,8 @@ class _Parser:
         parts: list[Node] = []
         while self._at < len(self._text) and self._peek() not in "|)":
             parts += self._repeated(self._atom())
-        return Node("cat", parts=parts)
+        kept = [part for at, part in enumerate(parts) if not _is_parted(parts, at)]
+        return Node("cat", parts=kept)
 
     def _repeated(self, atoms: list[Node]) -> list[Node]:
         """Return *atoms*, the last of them repeated as what follows says."""
@@ -319,9 +322,9 @@ def _named(letter: str) -> Node | None:
         sign = "^" if letter.isupper() else ""
         inside = MARK + letter.lower()
         return Node("raw", text=f"[{sign}{inside}]", is_word=letter in "wd")
-    if letter in "b<>":
-        return Node("edge", text="\\b")
-    if letter in "BAzZ":
+    if letter in "b<>B":
+        return Node("edge", text="\\B" if letter == "B" else "\\b")
+    if letter in "AzZ":
         return Node("raw", text=f"\\{letter}".replace("Z", "z"))
     return None
 
@@ -474,14 +477,25 @@ def branch_edges(node: Node) -> tuple[bool, bool]:
 
 
 def inner_edges(tree: Node) -> bool:
-    """Say whether an edge stands where letters of other scripts are not seen.
+    r"""Say whether an edge stands where letters of other scripts are not seen.
 
-    Beside a letter of ASCII it finds all that it should, so that is none.
+    Beside a letter of ASCII it finds all that it should, so that is none; an inside of a word
+    (``\B``) has to have one on either side.
     """
     branches = [tree]
     if tree.kind == "alt" and not tree.head:
         branches = [_within_edges(branch) for branch in tree.parts]
     return any(map(_has_edges, branches))
+
+
+def _is_parted(parts: list[Node], at: int) -> bool:
+    """Say whether a part is an edge that is one whatever matches: it says nothing."""
+    if parts[at].kind != "edge" or parts[at].text == "\\B":
+        return False
+    before, after = parts[:at][::-1], parts[at + 1 :]
+    return (bool(before) and _is_word_at(before[0], -1) and _is_sign_at(after, 0)) or (
+        bool(after) and _is_word_at(after[0], 0) and _is_sign_at(before, -1)
+    )
 
 
 def within_text(node: Node) -> bool:
@@ -498,13 +512,25 @@ def _within_edges(branch: Node) -> Node:
 def _has_edges(node: Node) -> bool:
     beside = zip([None, *node.parts], node.parts, [*node.parts[1:], None], strict=False)
     return any(
-        part.kind == "edge" and not (_is_ascii(left) or _is_ascii(right))
+        part.kind == "edge"
+        and not (all if part.text == "\\B" else any)((_is_ascii(left, -1), _is_ascii(right, 0)))
         for left, part, right in beside
     ) or any(map(_has_edges, node.parts))
 
 
-def _is_ascii(node: Node | None) -> bool:
-    return node is not None and node.kind == "lit" and node.lit.isascii() and is_word(node.lit)
+def _is_ascii(node: Node | None, at: int) -> bool:
+    """Say whether what *node* matches surely begins (0) or ends (-1) with a letter of ASCII."""
+    match node:
+        case Node(kind="lit", lit=letter):
+            return letter.isascii() and is_word(letter)
+        case Node(kind="rep", parts=[inner], least=least):
+            return least > 0 and _is_ascii(inner, at)
+        case Node(kind="alt", parts=parts):
+            return all(_is_ascii(part, at) for part in parts)
+        case Node(kind="cat", parts=parts):
+            return bool(parts) and _is_ascii(parts[at], at)
+        case _:
+            return False
 
 
 def _is_word_at(node: Node, at: int) -> bool:
@@ -522,3 +548,24 @@ def _is_word_at(node: Node, at: int) -> bool:
             return bool(node.parts) and _is_word_at(node.parts[at], at)
         case _:
             return False
+
+
+def _is_sign_at(parts: list[Node], at: int) -> bool:
+    """Say whether no letter of a word begins what *parts* match, or ends it: the first decides.
+
+    What may be nothing leaves that to the next one.
+    """
+    for part in parts:
+        is_sign = False
+        match part.kind:
+            case "lit":
+                is_sign = part.lit.isascii() and not is_word(part.lit)
+            case "raw":
+                is_sign = part.text in _SIGNS
+            case "rep":
+                is_sign = _is_sign_at(part.parts, at)
+            case "alt":
+                is_sign = all(_is_sign_at(one.parts[:: 1 + 2 * at], at) for one in part.parts)
+        if not is_sign or part.least:
+            return is_sign
+    return False

@@ -4,8 +4,8 @@ RE2 takes time that grows with the text alone, whatever the pattern, which no en
 look-around or back-references can promise; so these are refused. What it reads otherwise than
 people expect is translated here, on a small syntax tree:
 
-* ``\w``, ``\d``, ``\s`` and the words of *word* know the letters of every script. ``\b``
-  does at either end of the pattern; between two parts of it, it knows those of ASCII.
+* ``\w``, ``\d``, ``\s`` and the words of *word* know the letters of every script. ``\b`` and
+  ``\B`` do at either end of the pattern; between two parts of it, they know those of ASCII.
 * A letter with a mark matches as one character and as two (NFC, NFD), in texts that have both.
 * Nothing matches the end of a line, unless *multiline*.
 
@@ -59,7 +59,7 @@ _ALTERNATIVES = 4
 """Literals that are looked for one by one."""
 _FEW = 4
 """So many are looked at in a small text, too."""
-_IN_VAIN = 8
+_IN_VAIN = 4
 """Matches in one line, after which none of it is looked for that goes on over the next."""
 _SOON = 2
 """Part of a long text in which there are so many of them that no other is looked through so."""
@@ -422,11 +422,16 @@ def _text(node: Node, form: Form, *, outer: str = "") -> str:
             left, right = branch_edges(node)
             middle = node.parts[left : len(node.parts) - right]
             inner = "".join(_text(part, form) for part in middle)
-            edge = _EDGES[form]
-            before, after = f"(?:^|{edge})" if left else "", f"(?:{edge}|$)" if right else ""
+            before = _beside(node.parts[0], form, "^") if left else ""
+            after = _beside(node.parts[-1], form, "$") if right else ""
             return f"{before}{outer}{inner}){after}" if left or right else inner
         case _:
             return "".join(_text(part, form) for part in node.parts)
+
+
+def _beside(edge: Node, form: Form, end: str) -> str:
+    """Return what stands beside a word at an edge of it, or at a place within it."""
+    return f"[{WORD}]" if edge.text == "\\B" else f"(?:{_EDGES[form]}|{end})"
 
 
 def _with_sets(text: str, form: Form) -> str:

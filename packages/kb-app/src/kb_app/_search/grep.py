@@ -123,7 +123,10 @@ def grep(
             "narrow by path or another filter, or look for a longer word"
         )
     if pattern.inner_edges and looking.saw_more_than_ascii:
-        warnings.append("\\b between two parts of a pattern knows the letters of ASCII alone")
+        warnings.append(
+            "\\b within the pattern, at neither end of it, takes letters beyond ASCII for signs: "
+            "lines that have some there may be missing"
+        )
     shown = _ranked(snapshot, found.kept, pattern, most)
     counts = [0 if query.files_only else each.found.count for each in shown]
     shares = _shares(counts, query.max_lines)
