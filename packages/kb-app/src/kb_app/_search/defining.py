@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -40,21 +40,23 @@ _LEAD = re.compile(
 )
 """Comments and documentation that stand before what they tell of."""
 _REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
-_GIVEN = re.compile(
-    rb"#[ \t]*define[ \t]+(?P<macro>\w+)|define\([ \t]*[\"'](?P<constant>\w+)[\"'][ \t]*,"
-    rb"|(?:option|set)\([ \t]*(?P<option>\w+)(?=[ \t])"
-    rb"|(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
-    rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(?P<name>\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
+_GIVES = (
+    rb"#[ \t]*define[ \t]+(\w+)|define\([ \t]*[\"'](\w+)[\"'][ \t]*,"
+    rb"|(?:option|set%b)\([ \t]*(\w+)(?=[ \t])"
+    rb"|(?=[^\n]*=)(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
+    rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
 )
-"""A line that gives a name a value, at the margin or as a member of a class, or makes a macro or
-an option of CMake."""
-_GIVING = (b"=", b"define", b"option(")
-"""One of which such a line has; of CMake, ``set(NAME value)`` gives one, too."""
-_WITHIN = re.compile(
+"""What a line begins with that gives a name a value, at the margin or as a member of a class, or
+makes a macro or an option of CMake; there ``set(NAME value)`` gives one, too."""
+_BEGINS = (
     rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
     rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
 )
-"""A line that begins a function, which may be within another one."""
+"""What a line begins with that begins a function, which may be within another one."""
+_GIVEN = re.compile(_GIVES % rb"(?=[^\n]*(?:=|define|option\())")
+_WITHIN = re.compile(_BEGINS)
+_HEAD = re.compile(b"%b|%b" % (_GIVEN.pattern, _BEGINS))
+_CMAKE_HEAD = re.compile(b"%b|%b" % (_GIVES % b"", _BEGINS))
 _OPENING = frozenset(b"{():,=")
 """What a line ends with that begins something."""
 _SPACE, _BRACE = frozenset(b" \t\n\r\f\v"), ord("{")
@@ -104,6 +106,7 @@ class MostLines:
         self.files = self.lines = 0
         self.kept: list[Found] = []
         self._pattern = pattern
+        self._can_begin = _begun(pattern)
         for each in found:
             self.files += 1
             self.lines += each.count
@@ -114,26 +117,38 @@ class MostLines:
 
     def _drop(self, most: int) -> None:
         self.kept.sort(key=lambda each: (-each.count, each.doc_key))
-        begin = (each for each in self.kept[most:] if _may_begin(each, self._pattern))
+        begin = (each for each in self.kept[most:] if self._may_begin(each))
         self.kept[most:] = islice(begin, most)
 
+    def _may_begin(self, found: Found) -> bool:
+        """Say whether a line at the margin looks as if it begins what the match names."""
+        data, stop, form = found.around, found.end, found.form
+        find, matches = data.find, self._pattern.matches
+        can_begin = None if form == "other" else self._can_begin
+        for start in found.lines:
+            if data[start] in _SPACE:
+                continue
+            end = find(b"\n", start, stop)
+            end = stop if end < 0 else end
+            opens = data[end - 1] in _OPENING or (end + 1 < stop and data[end + 1] == _BRACE)
+            if opens:
+                line = data[start : min(end, start + _LONGEST_HEAD)]
+                if can_begin is not None and not can_begin(line):
+                    continue
+                for _, right in matches(line, form):
+                    if _BEGUN.match(line, right):
+                        return True
+        return False
 
-def _may_begin(found: Found, pattern: Pattern) -> bool:
-    """Say whether a line at the margin looks as if it begins what the match names."""
-    data, stop = found.around, found.end
-    find, matches, form = data.find, pattern.matches, found.form
-    for start in found.lines:
-        if data[start] in _SPACE:
-            continue
-        end = find(b"\n", start, stop)
-        end = stop if end < 0 else end
-        opens = data[end - 1] in _OPENING or (end + 1 < stop and data[end + 1] == _BRACE)
-        if opens:
-            line = data[start : min(end, start + _LONGEST_HEAD)]
-            for _, right in matches(line, form):
-                if _BEGUN.match(line, right):
-                    return True
-    return False
+
+def _begun(pattern: Pattern) -> Callable[[bytes], object] | None:
+    """Return what finds letters in a line that stand as where what is called so is begun.
+
+    ``None`` where matches may differ.
+    """
+    if not pattern.letters or pattern.ignore_case:
+        return None
+    return re.compile(re.escape(pattern.letters.encode()) + _BEGUN.pattern).search
 
 
 def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:
@@ -240,26 +255,21 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
     """
     data, letters = found.data, "" if pattern.is_blank else pattern.letters
     can_name = letters is None or any(map(is_word, letters))
-    is_cmake = doc["code_lang"] == "cmake"
+    begins = (_CMAKE_HEAD if doc["code_lang"] == "cmake" else _HEAD).match
     for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
-        end = data.find(b"\n", start)
-        line = start, len(data) if end < 0 else end
-        head = None
-        if is_cmake or any(data.find(sign, *line) >= 0 for sign in _GIVING):
-            head = _GIVEN.match(data, start, start + _LONGEST_HEAD)
-        if head is None and data[start] in _SPACE:
-            head = _WITHIN.match(data, start, start + _LONGEST_HEAD)
-        if head and pattern.covers(data, found.form, line, head.span(head.lastindex or 0)):
-            yield start, 0
+        if head := begins(data, start, start + _LONGEST_HEAD):
+            end = data.find(b"\n", start)
+            line = start, len(data) if end < 0 else end
+            if pattern.covers(data, found.form, line, head.span(head.lastindex or 0)):
+                yield start, 0
 
 
 def name_given(line: str) -> str | None:
     """Return what a line at the margin gives a value to, if it does."""
     if line[:1].isspace():
         return None
-    head = line[:_LONGEST_HEAD].encode()
-    given = _GIVEN.match(head) if any(sign in head for sign in _GIVING) else None
-    return given[given.lastgroup].decode() if given and given.lastgroup else None
+    given = _GIVEN.match(line[:_LONGEST_HEAD].encode())
+    return given[given.lastindex].decode() if given and given.lastindex else None
 
 
 def function_begun(line: str) -> str | None:
