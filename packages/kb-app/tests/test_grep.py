@@ -391,6 +391,29 @@ def test_each_alternative_has_a_line_of_a_file_before_one_has_its_second() -> No
     assert [line["alternatives"] for line in lines] == [[0], [0], [2], [1]]
 
 
+def test_each_alternative_is_told_at_least_once_however_often_others_match() -> None:
+    many = [document(f"src/{n:02}.py", "walk\n" * 9, media="code") for n in range(9)]
+    rest = "walk\n" * 5 + "rest\n" + "def swim():\n"
+    few = document("tests/z.py", rest, media="code"), document("z.md", "walk\nfloat\nrest\n")
+
+    found = asked(*many, *few, pattern="walk|rest|swim|float|nowhere", max_lines=6)
+
+    first, *others = shown(found)
+    assert (first, others[:2]) == (("src/00.py", [1]), [("z.md", [2, 3]), ("tests/z.py", [7])])
+    assert others[2:] == [("src/01.py", [1]), ("src/02.py", [1])]
+    assert (found["total_files"], found["total_lines"]) == (11, 91)
+    narrow = asked(*many, *few, pattern="walk|rest|swim|float", max_lines=1)
+    assert shown(narrow) == [("src/00.py", [1])]
+
+
+def test_files_that_are_shown_with_few_lines_take_turns_with_the_alternatives() -> None:
+    many = [document(f"{n}.md", "walk\nwalk\nswim\n") for n in range(3)]
+
+    found = asked(*many, pattern="walk|swim", max_lines=3)
+
+    assert [lines for _, lines in shown(found)] == [[1, 3], [1]]
+
+
 @pytest.mark.parametrize("path", ["src/*.py", "s?c/a.py", "./src/**", "**/a.py"])
 def test_a_path_that_is_no_file_is_a_glob(path: str) -> None:
     found = asked(pattern="def walk", paths=(path,))

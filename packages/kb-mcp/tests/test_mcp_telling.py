@@ -1115,6 +1115,28 @@ async def test_files_of_which_no_line_has_room_are_named_in_one_line() -> None:
     assert tokens_of(text) <= 300
 
 
+async def test_of_each_alternative_one_line_is_told_before_all_that_define_another() -> None:
+    lines = "".join(f"otter_{n} = {n}\n" for n in range(90))
+    kb = knowledge_base(
+        document("a.py", lines, media="code"),
+        document("z.py", f"heron('{'w' * 60}')\n" * 3, media="code"),
+    )
+
+    text = await told(kb, "grep", {"pattern": "otter_\\d+|heron|nowhere", "max_tokens": 200})
+
+    assert re.search(r"^z\.py( · .*)?\n.*1.*: heron\('w+'\)$", text, re.MULTILINE)
+
+
+async def test_a_file_of_which_only_lines_that_import_were_found_is_named_with_others() -> None:
+    tells = document("a.py", "otter()\n" * 12, media="code")
+    names = [document(f"m{n}.py", "import otter\n" + "otter()\n" * 9) for n in range(2)]
+    names = [replace(one, media="code") for one in names]
+
+    text = await told(knowledge_base(tells, *names), "grep", {"pattern": "otter", "max_lines": 3})
+
+    assert "\nalso in: m0.py · 9 matches, m1.py · 9 matches\nimported or listed: m0.py:1" in text
+
+
 async def test_lines_around_that_have_no_room_are_said_to_be_left_out() -> None:
     long = document("a.py", "".join(f"line {n} of {'many ' * 30}\n" for n in range(60)))
     kb = knowledge_base(long, document("b.py", "x\nline 7 of\ny\n"))

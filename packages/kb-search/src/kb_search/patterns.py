@@ -189,6 +189,13 @@ class Pattern:
         """Return how many bytes to look through between two looks at the clock."""
         return self._quickly(form)[2]
 
+    def is_in(self, data: bytes, form: Form) -> bool:
+        """Say whether anything in UTF-8 text matches."""
+        if self._is_within_text and not self.is_multiline:
+            return bool(self.starts(data, form))
+        match, anchor, _ = self._quickly(form)
+        return bool(match(anchor, data, 0, len(data))[0][0] >= 0)
+
     def starts(self, data: bytes, form: Form, first: int = 0, last: int | None = None) -> list[int]:
         """Return where the lines of UTF-8 text begin that match, but of *multiline*.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from heapq import merge
 from itertools import chain, groupby, islice
@@ -46,6 +46,10 @@ _MOST_NAMES = 1_000
 """Files of which only the names are wanted."""
 _MOST_READ = 150
 """So many files at least are read to see what they define."""
+_FIRST = 10
+"""Files that define come before those that are the first with another alternative, so many."""
+_SOUGHT = 20
+"""Alternatives that no file has which is shown are looked for alone, so many at most."""
 _KEPT = 2_000
 """Lines of a file of which it is known where they are, at least: those that define come first."""
 _LONGEST_LINE = 400
@@ -67,6 +71,10 @@ class _Match:
         self.found = found
         self.doc = doc
         self.is_late = is_late(doc)
+        self.is_defining = False
+        """Whether that was asked, and a line does define what is looked for."""
+        self.brings = 1
+        """Alternatives that no file before it has: so many lines of it are shown at least."""
         self.defined: dict[int, int] = {}
         """Where lines begin that define what is looked for, as far as that was asked.
 
@@ -128,13 +136,20 @@ def grep(
             "lines that have some there may be missing"
         )
     shown = _ranked(snapshot, found.kept, pattern, most)
-    counts = [0 if query.files_only else each.found.count for each in shown]
-    shares = _shares(counts, query.max_lines)
+    if len(pattern.alternatives) > 1 and not query.files_only:
+
+        def with_most(alternative: Pattern) -> _Match | None:
+            alone = looking.of(alternative)
+            texts = alone.through(snapshot.texts(where, alternative.needs))
+            kept = MostLines(_MOST_READ, texts, alternative).kept
+            best = _ranked(snapshot, kept, alternative, 1)
+            again = looking.again(best[0].found) if best else None
+            return _Match(again, best[0].doc, pattern) if again else None
+
+        shown = _with_each(shown, pattern, with_most if found.files > len(shown) else None)
+        shown = shown[: max(1, most - sum(each.brings - 1 for each in shown))]
     fresh.look_at(each.doc for each in shown)
-    files = [
-        _file(snapshot, each, pattern, query.context, share, fresh)
-        for each, share in zip(shown, shares, strict=True)
-    ]
+    files = list(_files(snapshot, shown, pattern, query, fresh))
     totals = {
         "total_files": found.files,
         "total_lines": found.lines,
@@ -182,12 +197,21 @@ class _Looking:
         self, pattern: Pattern, query: GrepQuery, until: float, stop: Event | None
     ) -> None:
         self._pattern = pattern
+        self._query = query
         self._most = max(query.max_lines, _KEPT)
         self._until = until
         self._stop = stop
         self.seen = 0
         self.complete = True
         self.saw_more_than_ascii = False
+
+    def of(self, pattern: Pattern) -> _Looking:
+        """Return a look for another pattern, which ends when this one does."""
+        return _Looking(pattern, self._query, self._until, self._stop)
+
+    def again(self, found: Found) -> Found | None:
+        """Return what matches in a text in which another pattern does."""
+        return self._look(found.around, found.form, (found.doc_key, found.begin, found.end))
 
     def through(self, batches: Iterable[TextBatch]) -> Iterator[Found]:
         """Yield the texts that match."""
@@ -197,7 +221,8 @@ class _Looking:
             if self._pattern.is_of_lines:
                 yield from self._apart(batch, form, self._starts(batch.data, form))
             else:
-                yield from filter(None, (self._look(batch, form, span) for span in batch.spans))
+                found = (self._look(batch.data, form, span) for span in batch.spans)
+                yield from filter(None, found)
             if not self.complete or self._is_late():
                 return
             self.seen += len(batch.spans)
@@ -222,9 +247,9 @@ class _Looking:
                 lines = starts[first : min(last, first + self._most)]
                 yield Found(batch.data, form, span, lines, last - first)
 
-    def _look(self, batch: TextBatch, form: Form, span: tuple[int, int, int]) -> Found | None:
+    def _look(self, around: bytes, form: Form, span: tuple[int, int, int]) -> Found | None:
         key, begin, end = span
-        data = batch.data[begin:end]
+        data = around[begin:end]
         if not self._pattern.is_multiline:
             every = self._pattern.starts(data, form)
             starts, count = every[: self._most], len(every)
@@ -317,19 +342,53 @@ def _ranked(
     for _, group in groupby(sorted(matches, key=attrgetter("order")), key=attrgetter("is_late")):
         defining, others, room = list[_Match](), list[_Match](), most - len(ranked)
         for match in group if room else ():
-            (defining if match.defines() else others).append(match)
+            match.is_defining = match.defines()
+            (defining if match.is_defining else others).append(match)
             if len(defining) == room:
                 break
         ranked += [*defining, *others][:room]
     return ranked
 
 
-def _shares(counts: Sequence[int], budget: int) -> list[int]:
-    """Return how many lines each file shows: the smallest all, the others equal parts."""
+def _with_each(
+    shown: Sequence[_Match],
+    pattern: Pattern,
+    with_most: Callable[[Pattern], _Match | None] | None,
+) -> list[_Match]:
+    """Return files with those before others that are the first with an alternative of the pattern.
+
+    What defines something stays before them. Of an alternative that none of them has, the file
+    that comes first for it is added, if *with_most* finds it.
+    """
+    missing = dict(enumerate(pattern.alternatives))
+    first, rest = list[_Match](), list[_Match]()
+
+    def take(match: _Match, *, is_first: bool) -> None:
+        data, form = match.found.data, match.found.form
+        had = [at for at, one in missing.items() if one.is_in(data, form)]
+        for at in had:
+            del missing[at]
+        match.brings = max(1, len(had))
+        (first if had or is_first else rest).append(match)
+
+    for at, match in enumerate(shown):
+        take(match, is_first=match.is_defining and at < _FIRST)
+    if with_most is not None:
+        for at in list(missing)[:_SOUGHT]:
+            if at in missing and (found := with_most(missing[at])) is not None:
+                take(found, is_first=True)
+    return [*first, *rest]
+
+
+def _shares(counts: Sequence[int], least: Sequence[int], budget: int) -> list[int]:
+    """Return how many lines each file shows: the smallest all, the others equal parts.
+
+    But each as many as its *least* number.
+    """
     shares = [0] * len(counts)
     order = sorted(range(len(counts)), key=lambda at: counts[at])
     for done, at in enumerate(order):
-        shares[at] = min(counts[at], max(1, budget // (len(counts) - done)) if counts[at] else 0)
+        shares[at] = min(counts[at], max(least[at], budget // (len(counts) - done)))
         budget = max(0, budget - shares[at])
     return shares
 
@@ -337,18 +396,36 @@ def _shares(counts: Sequence[int], budget: int) -> list[int]:
 # ---------------------------------------------------------------------- showing
 
 
+def _files(
+    snapshot: IndexSnapshot,
+    shown: Sequence[_Match],
+    pattern: Pattern,
+    query: GrepQuery,
+    fresh: Freshness,
+) -> Iterator[types.GrepResponseFiles]:
+    """Yield files as they are shown, with their shares of the lines."""
+    counts = [0 if query.files_only else each.found.count for each in shown]
+    least = [min(each.brings, query.max_lines) for each in shown]
+    told: Counter[int] = Counter()
+    for each, share in zip(shown, _shares(counts, least, query.max_lines), strict=True):
+        # The lines around others are told, too, and alternatives take turns.
+        are_all = len(pattern.alternatives) > 1 or query.context > 0
+        each.ask(len(each.found.starts) if are_all else share)
+        chosen = _chosen(each, pattern, share, told)
+        file = _file(snapshot, each, pattern, query.context, chosen, fresh)
+        told.update(one for line in file["lines"] for one in line.get("alternatives", ()))
+        yield file
+
+
 def _file(
     snapshot: IndexSnapshot,
     match: _Match,
     pattern: Pattern,
     context: int,
-    share: int,
+    chosen: Sequence[int],
     fresh: Freshness,
 ) -> types.GrepResponseFiles:
     found, doc = match.found, match.doc
-    # The lines around others are told, too, and alternatives take turns.
-    match.ask(share if len(pattern.alternatives) == 1 and not context else len(found.starts))
-    chosen = _chosen(match, pattern, share)
     lines = list(_lines(snapshot, match, pattern, chosen, context))
     return {
         "doc_id": doc["doc_id"],
@@ -362,10 +439,11 @@ def _file(
     }
 
 
-def _chosen(match: _Match, pattern: Pattern, share: int) -> list[int]:
+def _chosen(match: _Match, pattern: Pattern, share: int, told: Counter[int]) -> list[int]:
     """Return where the lines begin that a file shows, as many as its *share*, in order.
 
-    Those that define come first, then one for each alternative of the pattern, then another.
+    One for each alternative of the pattern that no file before has *told* comes first, then those
+    that define, then one for each alternative, the less told the sooner, then another.
     """
     starts, defined = match.found.starts, match.defined
     if share >= len(starts):
@@ -378,7 +456,9 @@ def _chosen(match: _Match, pattern: Pattern, share: int) -> list[int]:
     for at in starts:
         which = _alternatives(match.found, pattern, at)
         turns.update(which)
-        order.append((at not in defined, min(turns[one] for one in which), -len(which), at))
+        is_new = any(turns[one] == 1 and not told[one] for one in which)
+        turn, often = min((turns[one], told[one]) for one in which)
+        order.append((not is_new, at not in defined, turn, often, -len(which), at))
     return sorted(at for *_, at in sorted(order)[:share])
 
 

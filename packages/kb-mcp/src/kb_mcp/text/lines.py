@@ -81,8 +81,8 @@ _LARGEST_SHARE = 3
 def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = True) -> str:
     """Return grep_response.v1 as text; *is_all* says that nothing indexed was left out."""
     room = (max_tokens or _BUDGET) * CHARS_PER_TOKEN
-    said = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
-    first = few(said, room // 3)
+    heading = [_found(found), *(f"warning: {short(one, 300)}" for one in found.get("warnings", ()))]
+    first = few(heading, room // 3)
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + _COUNTED
     files, naming = _without_naming(_without_translations(_without_copies(found["files"])))
     named_alone = len(found["files"]) - len(files)
@@ -97,8 +97,9 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     parts, narrowed = list(first), 0
     shown = _of_length(files[:listed], room)
     chosen = _by_what_matches(shown, room)
-    # Where lines are chosen, files without any are named in one line.
-    bare = {at for at, lines in enumerate(chosen or ()) if not lines and any(chosen or ())}
+    # Where others have lines, files without any are named in one line.
+    said = chosen or [file["lines"] for file in shown]
+    bare = {at for at, lines in enumerate(said) if not lines and any(said)}
     for at, file in enumerate(shown):
         if at in bare:
             continue
@@ -312,7 +313,8 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
 
     A pattern such as ``a|b|c`` asks for several things, of which one may be everywhere. So each
     alternative has its first line of a file before another has its second, what is rare before
-    what is not, and lines that define go before all; of lines of the same, those that match
+    what is not, and lines that define go before all, with one of each alternative; of lines of the
+    same, those that match
     another, too, give a value to what matches, or a number to something, are the first. Nothing
     is chosen where lines stand around others.
     """
@@ -324,12 +326,16 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
         return None
     everywhere = Counter(said for _, line in lines for said in _sought(line))
     here: Counter[tuple[int, str | int]] = Counter()
+    told = set[int]()
     turns: list[tuple[int, int, int]] = []
     for number in sorted(range(len(lines)), key=lambda number: _tells_least(lines[number][1])):
         at, line = lines[number]
         sought = _sought(line)
         here.update((at, said) for said in sought)
-        turn = 0 if line.get("is_definition") else min(here[at, said] for said in sought)
+        is_first = not told.issuperset(line.get("alternatives", ()))
+        told.update(line.get("alternatives", ()))
+        is_early = is_first or line.get("is_definition")
+        turn = 0 if is_early else min(here[at, said] for said in sought)
         turns.append((turn, min(everywhere[said] for said in sought), number))
     chosen: list[list[_Json]] = [[] for _ in files]
     for *_, number in sorted(turns):
