@@ -1144,9 +1144,23 @@ async def test_lines_around_that_have_no_room_are_said_to_be_left_out() -> None:
     text = await told(kb, "grep", {"pattern": "line \\d*7 of", "context": 8, "max_tokens": 400})
 
     assert "1- x\n2: line 7 of\n3- y" in text
-    assert text.endswith("… context in 1 file: give path or a filter, files_only, or max_tokens")
+    assert text.endswith(
+        "… more lines around in 1 file: give path or a filter, or a larger max_tokens"
+    )
     narrow = {"pattern": "line \\d*7 of", "context": 8, "max_tokens": 400, "path": ["a.py", "b.py"]}
-    assert (await told(kb, "grep", narrow)).endswith("1 file: give max_tokens or files_only")
+    assert (await told(kb, "grep", narrow)).endswith("in 1 file: give a larger max_tokens")
+
+
+async def test_where_all_lines_around_have_no_room_there_are_fewer() -> None:
+    lines = "".join(f"{'otter' if n % 30 == 9 else 'river'} {n}\n" for n in range(99))
+    kb = knowledge_base(document("a.md", lines), document("b.md", "an otter\n"))
+
+    text = await told(kb, "grep", {"pattern": "otter", "context": 9, "max_tokens": 200})
+
+    numbers = [int(line) for line in re.findall(r"^(\d+)[-:]", text, re.MULTILINE)]
+    assert numbers == [n + d for n in (10, 40, 70) for d in (-2, -1, 0, 1, 2)]
+    assert "b.md:1: an otter" in text
+    assert tokens_of(text) <= 200
 
 
 LISTED = '''def choose(otters):

@@ -17,6 +17,7 @@ have, as copies and what is made of them do, is told of the first one, with wher
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -35,9 +36,7 @@ _Json: TypeAlias = Mapping[str, Any]
 
 _BUDGET = 1_250
 """Tokens of an answer for which nothing else was asked: lines alone say little, each."""
-_OVER = "… {}: give path or a filter, files_only, or max_tokens"
-_OVER_NARROWED = "… {}: give max_tokens or files_only"
-"""Where a path or a filter was given."""
+_OVER = "… {}: give path or a filter, files_only, or a larger max_tokens"
 _COUNTED = 15
 """Characters of how many files there are more, at most."""
 _LONGEST_LINES = (400, 240)
@@ -103,8 +102,7 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     for at, file in enumerate(shown):
         if at in bare:
             continue
-        share = max(room // (listed - at), room // _LARGEST_SHARE)
-        lines, is_whole = _laid(file["lines"], chosen[at] if chosen else None, share)
+        lines, is_whole = _laid(file["lines"], chosen[at] if chosen else None, room, listed - at)
         narrowed += _is_narrowed(file["lines"], lines)
         if file["omitted"] or not is_whole or not lines:
             parts += [heads[at], *lines]
@@ -116,19 +114,29 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     parts += said_at_end
     rest = found["total_files"] - named_alone - listed
     over = [count(rest, "more file")] if rest else []
-    over += [f"context in {count(narrowed, 'file')}"] if narrowed else []
+    over += [f"more lines around in {count(narrowed, 'file')}"] if narrowed else []
     if over:
-        parts.append((_OVER if is_all else _OVER_NARROWED).format(" and ".join(over)))
+        ways = ["path or a filter"] if is_all else []
+        ways += ["files_only"] if rest else []
+        ways += ["a larger max_tokens" if max_tokens else "max_tokens"]
+        parts.append(f"… {' and '.join(over)}: give {_any_of(ways)}")
     return "\n".join(parts)
 
 
+def _any_of(ways: Sequence[str]) -> str:
+    return ", or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
+
+
 def _laid(
-    lines: Sequence[_Json], chosen: Sequence[_Json] | None, room: int
+    lines: Sequence[_Json], chosen: Sequence[_Json] | None, room: int, files: int
 ) -> tuple[list[str], bool]:
-    """Return the rows of a file, of the *chosen* lines if any are; and whether these are all."""
+    """Return the rows of a file, of the *chosen* lines if any are; and whether these are all.
+
+    Others have to share the *room*: so many *files* in all.
+    """
     if chosen is not None:
         return list(_rows(chosen)), len(chosen) == len(lines)
-    rows = _shown(lines, room)
+    rows, room = _shown(lines, room, files), max(room // files, room // _LARGEST_SHARE)
     fitting = _fitting(rows, room)
     is_whole = len(fitting) == len(rows)
     placed = list(_rows(lines, is_placed=True)) if is_whole else []
@@ -409,12 +417,28 @@ def _listed(heads: Sequence[str], room: int) -> int:
     return at
 
 
-def _shown(lines: Sequence[_Json], room: int) -> list[str]:
-    """Return the rows of a file; where there is no room for what is around matches, without."""
+def _shown(lines: Sequence[_Json], room: int, files: int) -> list[str]:
+    """Return the rows of a file; where there is no room for all that is around matches, with less.
+
+    With half of it, half of that and so on, if that has room when every file takes as much.
+    """
     rows = list(_rows(lines))
-    if sum(weight(row) + 1 for row in rows) > room:
-        rows = list(_rows([line for line in lines if line["is_match"]]))
+    spent = sum(weight(row) + 1 for row in rows)
+    matching = [line["line"] for line in lines if line["is_match"]]
+    around = max((_distance(line["line"], matching) for line in lines), default=0)
+    most = max(room // files, room // _LARGEST_SHARE)
+    while spent > most and around:
+        around, most = around // 2, room // files
+        near = [line for line in lines if _distance(line["line"], matching) <= around]
+        rows = list(_rows(near))
+        spent = sum(weight(row) + 1 for row in rows)
     return rows
+
+
+def _distance(number: int, numbers: Sequence[int]) -> int:
+    """Return how far it is to the nearest of some *numbers*, which ascend."""
+    at = bisect_left(numbers, number)
+    return min(abs(number - other) for other in numbers[max(0, at - 1) : at + 1])
 
 
 def _fitting(rows: Sequence[str], room: int) -> list[str]:
