@@ -221,7 +221,7 @@ def test_an_edge_between_a_letter_and_a_sign_is_one_in_any_script(pattern: str, 
 
 
 @pytest.mark.parametrize(
-    "pattern", [r"\w\b.é", r"\w+\b\s*é", r"(?:\bé)?b", r"\w*\b\s", r"(\s*|a)\b\w\S"]
+    "pattern", [r"\w\b.é", r"\w+\b\s*é", r"(?:\bé)?b", r"\W?\b\s", r"(\s*|a)\b\w\S"]
 )
 def test_an_edge_that_may_be_none_is_told(pattern: str) -> None:
     assert compile_pattern(pattern).inner_edges
@@ -230,7 +230,7 @@ def test_an_edge_that_may_be_none_is_told(pattern: str) -> None:
 
 @given(text=texts, word=st.text(st.sampled_from("abé1"), min_size=1, max_size=3))
 def test_a_place_within_a_word_has_letters_of_any_script_beside_it(text: str, word: str) -> None:
-    for pattern in (rf"\B{word}", rf"{word}\B", rf"\B{word}\B|ü\B"):
+    for pattern in (rf"\B{word}", rf"{word}\B", rf"\B{word}\B|ü\B", rf"\b1?{word}(?:é|b1)?\b"):
         assert found(pattern, text) == expected(pattern, text)
         assert not compile_pattern(pattern).inner_edges
     assert compile_pattern(rf"(?:\Bé)+{word}").inner_edges

@@ -8,6 +8,7 @@ until it is known which texts they are looked for in: ``MARK`` and a letter stan
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -471,8 +472,8 @@ def branch_edges(node: Node) -> tuple[bool, bool]:
     parts = node.parts
     if len(parts) < 2:  # noqa: PLR2004 - an edge, and something it is of
         return False, False
-    left = parts[0].kind == "edge" and _is_word_at(parts[1], 0)
-    right = parts[-1].kind == "edge" and _is_word_at(parts[-2], -1)
+    left = parts[0].kind == "edge" and _all_at(parts[1:], 0, _is_word)
+    right = parts[-1].kind == "edge" and _all_at(parts[-2::-1], -1, _is_word)
     return left, right
 
 
@@ -493,8 +494,8 @@ def _is_parted(parts: list[Node], at: int) -> bool:
     if parts[at].kind != "edge" or parts[at].text == "\\B":
         return False
     before, after = parts[:at][::-1], parts[at + 1 :]
-    return (bool(before) and _is_word_at(before[0], -1) and _is_sign_at(after, 0)) or (
-        bool(after) and _is_word_at(after[0], 0) and _is_sign_at(before, -1)
+    return (_all_at(before, -1, _is_word) and _all_at(after, 0, _is_sign)) or (
+        _all_at(before, -1, _is_sign) and _all_at(after, 0, _is_word)
     )
 
 
@@ -510,62 +511,43 @@ def _within_edges(branch: Node) -> Node:
 
 
 def _has_edges(node: Node) -> bool:
-    beside = zip([None, *node.parts], node.parts, [*node.parts[1:], None], strict=False)
+    parts = node.parts
     return any(
         part.kind == "edge"
-        and not (all if part.text == "\\B" else any)((_is_ascii(left, -1), _is_ascii(right, 0)))
-        for left, part, right in beside
-    ) or any(map(_has_edges, node.parts))
+        and not (all if part.text == "\\B" else any)(
+            (_all_at(parts[:at][::-1], -1, _is_ascii), _all_at(parts[at + 1 :], 0, _is_ascii))
+        )
+        for at, part in enumerate(parts)
+    ) or any(map(_has_edges, parts))
 
 
-def _is_ascii(node: Node | None, at: int) -> bool:
-    """Say whether what *node* matches surely begins (0) or ends (-1) with a letter of ASCII."""
-    match node:
-        case Node(kind="lit", lit=letter):
-            return letter.isascii() and is_word(letter)
-        case Node(kind="rep", parts=[inner], least=least):
-            return least > 0 and _is_ascii(inner, at)
-        case Node(kind="alt", parts=parts):
-            return all(_is_ascii(part, at) for part in parts)
-        case Node(kind="cat", parts=parts):
-            return bool(parts) and _is_ascii(parts[at], at)
-        case _:
-            return False
+def _all_at(parts: Sequence[Node], at: int, is_one: Callable[[Node], bool]) -> bool:
+    """Say whether what a sequence matches surely begins (0) or ends (-1) with such a character.
 
-
-def _is_word_at(node: Node, at: int) -> bool:
-    """Say whether what *node* matches surely begins (0) or ends (-1) with a letter of a word."""
-    match node.kind:
-        case "lit":
-            return is_word(node.lit)
-        case "raw":
-            return node.is_word
-        case "rep":
-            return node.least > 0 and _is_word_at(node.parts[0], at)
-        case "alt":
-            return all(_is_word_at(part, at) for part in node.parts)
-        case "cat":
-            return bool(node.parts) and _is_word_at(node.parts[at], at)
-        case _:
-            return False
-
-
-def _is_sign_at(parts: list[Node], at: int) -> bool:
-    """Say whether no letter of a word begins what *parts* match, or ends it: the first decides.
-
-    What may be nothing leaves that to the next one.
+    The nearest of *parts* comes first; what may be nothing leaves it to the next one, too.
     """
     for part in parts:
-        is_sign = False
         match part.kind:
-            case "lit":
-                is_sign = part.lit.isascii() and not is_word(part.lit)
-            case "raw":
-                is_sign = part.text in _SIGNS
-            case "rep":
-                is_sign = _is_sign_at(part.parts, at)
+            case "edge":
+                return False
+            case "lit" | "raw":
+                fits = is_one(part)
             case "alt":
-                is_sign = all(_is_sign_at(one.parts[:: 1 + 2 * at], at) for one in part.parts)
-        if not is_sign or part.least:
-            return is_sign
+                fits = all(_all_at([one], at, is_one) for one in part.parts)
+            case _:
+                fits = _all_at(part.parts[:: 1 + 2 * at], at, is_one)
+        if not fits or part.least:
+            return fits
     return False
+
+
+def _is_word(node: Node) -> bool:
+    return is_word(node.lit) if node.kind == "lit" else node.is_word
+
+
+def _is_ascii(node: Node) -> bool:
+    return node.lit.isascii() and _is_word(node) if node.lit else False
+
+
+def _is_sign(node: Node) -> bool:
+    return node.lit.isascii() and not is_word(node.lit) if node.lit else node.text in _SIGNS
