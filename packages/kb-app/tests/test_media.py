@@ -7,7 +7,9 @@ import hashlib
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -16,10 +18,11 @@ from kb_app._ingest import settings
 from kb_app._ingest.judging import decode
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Skip, check_medium
+from kb_app._ingest.making import grammars
 from kb_app._ingest.making.parsing import judge_bytes, parse
-from kb_app._ingest.making.versions import CHUNKERS, PARSERS
+from kb_app._ingest.making.versions import BY_NAME, CHUNKERS, PARSERS
 from kb_app._ingest.settings import settings_hash
-from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parsers_of
+from kb_app._media import MEDIA, Extra, Medium, chunker_for, parser_for, parser_version
 from kb_app.testing.parts import SETTINGS
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.media import Media
@@ -51,16 +54,34 @@ def test_every_medium_has_a_chunker(media: str) -> None:
 
 
 def test_the_versions_that_an_installation_tells_are_those_of_what_reads() -> None:
-    """``kebab schema`` tells them without loading a parser."""
-    read = [each for each, row in MEDIA.items() if row.is_supported]
+    """``kebab schema`` and runs with nothing to do tell them without loading a parser."""
+    later = [each.parser for row in MEDIA.values() for each in row.later.values()]
+    parsers = [row.parser for row in MEDIA.values() if row.parser] + [*grammars.PARSERS.values()]
+    chunkers = [row.chunker for row in MEDIA.values()]
 
-    assert {parser.version for each in read for parser in parsers_of(each)} == {*PARSERS}
-    assert {chunker_for(each).version for each in read} == {*CHUNKERS}
+    assert {BY_NAME[name] for name in parsers} == {*PARSERS}
+    assert {BY_NAME[name] for name in chunkers} == {*CHUNKERS}
+    assert BY_NAME.keys() == {*parsers, *chunkers, *later}
+    assert {name: resolve_name(name).version for name in BY_NAME} == BY_NAME
 
 
-def test_importing_the_table_loads_no_library() -> None:
+def test_the_version_of_what_is_installed_is_told_as_its_installer_notes_it() -> None:
+    installed = {dist.name: dist.version for dist in metadata.distributions()}
+
+    told = {name: _media._noted_version(name) for name in installed}
+
+    assert {name: said for name, said in told.items() if said not in {None, installed[name]}} == {}
+    assert told["tantivy"] == installed["tantivy"]
+    assert _media._version("kebab-of-nowhere") == "unknown"
+
+
+def test_neither_the_table_nor_its_versions_load_a_library_or_a_parser() -> None:
+    """Any run asks for these: of a folder with a single PDF, for those of every medium."""
     program = f"""
-import sys, kb_app._media
+import sys
+from kb_app._media import MEDIA, versions_of
+assert all(map(versions_of, MEDIA))
+assert {{"email", "kb_app._ingest.making.formats", "shutil"}}.isdisjoint(sys.modules)
 sys.exit(", ".join(name for name in {HEAVY!r} if name in sys.modules) or 0)
 """
     run = subprocess.run(
@@ -92,7 +113,7 @@ def test_every_medium_has_a_row() -> None:
 
 
 def test_code_has_three_parsers() -> None:
-    versions = {parser.version for parser in parsers_of("code")}
+    versions = {parser_version("code", code_lang) for code_lang in (None, *grammars.PARSERS)}
 
     assert versions == {"code-8", "outline-6", "text-7"}
 

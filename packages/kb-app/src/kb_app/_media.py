@@ -7,8 +7,12 @@ Every medium has a row; one without a parser is recognised, and not indexed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import os
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb_core.media import Media
@@ -24,6 +28,7 @@ __all__ += [
     "Later",
     "Medium",
     "chunker_for",
+    "chunker_version",
     "extras_of",
     "has_lines",
     "has_phases",
@@ -31,7 +36,7 @@ __all__ += [
     "later_versions",
     "medium_of",
     "parser_for",
-    "parsers_of",
+    "parser_version",
     "phases_off",
     "versions_of",
 ]
@@ -95,7 +100,7 @@ class Later:
     def version(self) -> str:
         """What reads it, as things are installed."""
         extras = [extra for extra in (self.extra, self.further) if extra and extra.is_installed]
-        return " ".join([_made(self.parser).version, *(extra.version for extra in extras)])
+        return " ".join([_version_of(self.parser), *(extra.version for extra in extras)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,8 +249,7 @@ def has_lines(doc: StoredDoc) -> bool:
 
 def parser_for(media: str, code_lang: str | None = None, phases: Collection[str] = ()) -> Parser:
     """Return the parser of *media*: of text, where it has none; that of the last of *phases*."""
-    row = medium_of(media)
-    name = _languages(row).get(code_lang, row.parser or _TEXT)
+    name, row = _parser_of(media, code_lang), medium_of(media)
     for phase in PHASES if phases else ():
         if phase in phases and (later := row.later.get(phase)) and later.missing is None:
             name = later.parser
@@ -269,15 +273,20 @@ def phases_off(config: Config) -> list[str]:
     return [phase for phase, is_on in switches.items() if is_on is False]
 
 
+def parser_version(media: str, code_lang: str | None = None) -> str:
+    """Return the version of the parser of *media*, which is not loaded for that."""
+    return _version_of(_parser_of(media, code_lang))
+
+
+def chunker_version(media: str) -> str:
+    """Return the version of the chunker of *media*, which is not loaded for that."""
+    return _version_of(medium_of(media).chunker)
+
+
 def chunker_for(media: str) -> Chunker:
     """Return the chunker of *media*."""
     chunker: Chunker = _made(medium_of(media).chunker)
     return chunker
-
-
-def parsers_of(media: str) -> Iterable[Parser]:
-    """Return every parser that a file of *media* may get."""
-    return [parser_for(media, code_lang) for code_lang in (None, *_languages(medium_of(media)))]
 
 
 def later_versions(media: str) -> list[str]:
@@ -287,10 +296,23 @@ def later_versions(media: str) -> list[str]:
 
 def versions_of(media: str) -> list[str]:
     """Return all that can change how a file of *media* is read, as things are installed."""
-    parsers = sorted({parser.version for parser in parsers_of(media)})
-    extra = medium_of(media).extra
+    row = medium_of(media)
+    extra, names = row.extra, {row.parser or _TEXT, *_languages(row).values()}
     installed = [extra.version] if extra is not None else []
-    return [*parsers, chunker_for(media).version, *installed, *later_versions(media)]
+    parsers = sorted(map(_version_of, names))
+    return [*parsers, chunker_version(media), *installed, *later_versions(media)]
+
+
+def _parser_of(media: str, code_lang: str | None) -> str:
+    row = medium_of(media)
+    return _languages(row).get(code_lang, row.parser or _TEXT)
+
+
+def _version_of(name: str) -> str:
+    from kb_app._ingest.making.versions import BY_NAME  # a search reads no file
+
+    version: str = BY_NAME.get(name) or _made(name).version
+    return version
 
 
 def _languages(row: Medium) -> Mapping[str | None, str]:
@@ -304,14 +326,17 @@ def _made(name: str) -> Any:  # noqa: ANN401 - a parser or a chunker, as the row
 
 @cache
 def _named(name: str) -> Any:  # noqa: ANN401 - as above
-    from pkgutil import resolve_name  # a search reads no file
+    from importlib import import_module  # as below
 
-    return resolve_name(name)
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 @cache
 def _version(distribution: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version  # no medium of text needs it
+    if (told := _noted_version(distribution)) is not None:
+        return told
+    from importlib.metadata import PackageNotFoundError, version  # half of a cold search
 
     try:
         return version(distribution)
@@ -319,10 +344,23 @@ def _version(distribution: str) -> str:
         return "unknown"
 
 
-def _is_on_path(program: str) -> bool:
-    from shutil import which  # no medium of text needs it
+def _noted_version(distribution: str) -> str | None:
+    """Return what is noted beside an installed *distribution*, ``None`` where that is not usual."""
+    called = distribution.lower().replace("-", "_")
+    for folder in map(Path, sys.path):
+        with suppress(OSError, ValueError):
+            for noted in folder.iterdir():
+                name, _, rest = noted.name.lower().partition("-")
+                if name == called and rest.endswith("-info"):
+                    lines = (noted / "METADATA").read_text("utf-8").splitlines()
+                    heads = (line.partition(": ") for line in lines)
+                    return next((said for head, _, said in heads if head == "Version"), None)
+    return None
 
-    return which(program) is not None
+
+def _is_on_path(program: str) -> bool:
+    places = [Path(folder, program) for folder in os.get_exec_path()]
+    return any(place.is_file() and os.access(place, os.X_OK) for place in places)
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._ingest.plan import Wanted
 from kb_app._ingest.settings import UNKNOWN
-from kb_app._media import PHASES, later_of, parser_for
+from kb_app._media import PHASES, later_of, parser_version
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -48,7 +48,7 @@ def expected(
             "media": media,
             "files": count,
             "bytes": sizes[media],
-            "parser": "what their bytes tell" if media == UNKNOWN else parser_for(media).version,
+            "parser": "what their bytes tell" if media == UNKNOWN else parser_version(media),
             "seconds": round(
                 _reading_secs(media, sizes[media]) / max(1, min(workers, count))
                 + _later_secs(media, count, sizes[media], left_out)

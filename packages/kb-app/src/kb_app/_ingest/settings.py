@@ -36,10 +36,10 @@ from kb_app._media import (
     MEDIA,
     OCR,
     UNLOCKING,
-    chunker_for,
+    chunker_version,
     later_versions,
     medium_of,
-    parser_for,
+    parser_version,
     versions_of,
 )
 from kb_app._models import model_of, models_dir
@@ -347,7 +347,7 @@ def _suffix_of(file: SourceFile) -> str:
 def _extra_of(file: SourceFile) -> str:
     """Return what only some files of a medium need or may turn out to be, as this one does."""
     if file.media == Media.MAIL and _suffix_of(file) == "json":  # no conversation: it is code
-        return parser_for(Media.CODE, "json").version
+        return parser_version(Media.CODE, "json")
     if file.media == Media.TEXT and _suffix_of(file) == "txt":  # it may be a conversation
         return " ".join([WHATSAPP, *versions_of(Media.MARKDOWN)])
     extra = medium_of(file.media).extra_of.get(_suffix_of(file))
@@ -397,11 +397,11 @@ def _hash(  # noqa: PLR0913 - each shapes the output
     return fingerprint(
         {
             "caps": _told_caps(caps),
-            "chunkers": [chunker_for(kind).version for kind in kinds],
+            "chunkers": [chunker_version(kind) for kind in kinds],
             "lang": code_lang,
             "limits": as_dict(limits[0]),
             "media": media,
-            "parsers": [parser_for(kind, code_lang).version for kind in kinds],
+            "parsers": [parser_version(kind, code_lang) for kind in kinds],
             "provenance": list(provenance),
             "record": RECORD_VERSION,
             **({"extras": extras} if extras else {}),

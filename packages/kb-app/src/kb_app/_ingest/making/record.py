@@ -23,7 +23,7 @@ from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import Settings, fingerprint_of, locked_hash, remembering_hashes
 from kb_app._ingest.workers.worker import say
-from kb_app._media import PHASES, chunker_for, medium_of, parser_for
+from kb_app._media import PHASES, chunker_for, chunker_version, medium_of, parser_for
 from kb_app._models import models_dir
 from kb_core.citations import CodeSpan, LineSpan, stored_span
 from kb_core.dates import date_of_title
@@ -281,7 +281,7 @@ def _record(
         bytes_hash=made.bytes_hash or "" if is_file else bytes_hash(read.data),
         fingerprint=made.fingerprint or "",
         parser_version=parsed.parser_version,
-        chunker_version=chunker_for(file.media).version,
+        chunker_version=chunker_version(file.media),
         metadata=_metadata(meta, modified),
         blocks=blocks,
         links=tuple(

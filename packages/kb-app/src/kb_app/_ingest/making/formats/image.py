@@ -25,7 +25,7 @@ from kb_app._ingest.making.pictures import (
     open_picture,
 )
 from kb_app._ingest.making.recognised import Written, ocr_settings, recogniser_for
-from kb_app._ingest.making.versions import IMAGE as _PARSER
+from kb_app._ingest.making.versions import IMAGE as _PARSER, IMAGE_READER as _READER
 from kb_app._ingest.workers.worker import say
 from kb_core.citations import CaptionSpan, LineSpan, PageSpan, RegionSpan, Span
 from kb_core.documents import Block, Metadata, ParsedDocument, Place, SourceFile
@@ -61,7 +61,7 @@ class ImageParser:
 class ImageReader:
     """``Parser`` of pictures that reads what is seen in them."""
 
-    version = f"{_PARSER}-read-2"
+    version = _READER
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         picture = ImageParser()(content, file)

@@ -30,7 +30,7 @@ from kb_app._ingest.making.pages import (
 from kb_app._ingest.making.pdf_notes import shown_notes
 from kb_app._ingest.making.pdfium import Locked, NotReadable, Page, PageImage, Pdf, opened
 from kb_app._ingest.making.recognised import paragraphs_of, recogniser_for
-from kb_app._ingest.making.versions import PDF as _PARSER
+from kb_app._ingest.making.versions import PDF as _PARSER, SCANS as _SCANS
 from kb_app._ingest.workers.worker import left_out, say, watched
 from kb_core.citations import PageSpan
 from kb_core.documents import Block, Enclosure, Metadata, ParsedDocument, Place, SourceFile
@@ -76,7 +76,7 @@ class PdfParser:
 class ScanParser:
     """``Parser`` of PDF files: what is text in them, and what is seen on pages without."""
 
-    version = f"{_PARSER}-scans-1"
+    version = _SCANS
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         recogniser, told = recogniser_for(file), dict[str, list[int]]()

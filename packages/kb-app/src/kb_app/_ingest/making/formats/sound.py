@@ -23,7 +23,7 @@ from kb_app._ingest.making.transcripts import (
     is_subtitles,
     subtitles_of,
 )
-from kb_app._ingest.making.versions import SOUND as _PARSER
+from kb_app._ingest.making.versions import SOUND as _PARSER, SPEECH, SPEECH_MAKER
 from kb_app._ingest.workers.worker import say
 from kb_app._media import VIDEO
 from kb_app.shown import moment
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SoundParser", "SpeechParser"]
 
-_SPEECH = "speech-1"
 _PHASE = "transcribe"
 _MINUTE_MS = 60_000
 
@@ -57,7 +56,7 @@ class SoundParser:
 class SpeechParser:
     """``Parser`` of recordings and films in the later phase: what is said in them, too."""
 
-    version = f"{_PARSER} {_SPEECH}"
+    version = SPEECH
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         from kb_app._ingest.making.speech.sounds import FilmDecoderMissing, Unplayable
@@ -107,7 +106,12 @@ def _transcript(content: Content, file: SourceFile) -> Transcript:
     endpoint, model = _word(options, "endpoint"), _word(options, "model")
     if options.get("engine") == "local":
         endpoint = ""
-    made_by = {"version": _SPEECH, "languages": languages, "endpoint": endpoint, "model": model}
+    made_by = {
+        "version": SPEECH_MAKER,
+        "languages": languages,
+        "endpoint": endpoint,
+        "model": model,
+    }
     if endpoint:
         engine = partial(_served, endpoint, model, languages, _word(options, "api_key_file"))
     else:
@@ -176,7 +180,7 @@ def _document(file: SourceFile, tags: Tags, transcript: Transcript | None = None
         metadata=metadata,
         blocks=tuple(page.blocks),
         places=tuple(page.places),
-        parser_version=_PARSER if transcript is None else f"{_PARSER} {_SPEECH}",
+        parser_version=_PARSER if transcript is None else SPEECH,
     )
 
 
