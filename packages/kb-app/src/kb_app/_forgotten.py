@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -23,7 +22,7 @@ from kb_app._sealed import sealed, unsealed
 from kb_core.disk import disk_errors
 from kb_core.errors import IoError
 from kb_core.ids import blake2b
-from kb_core.values import dataclass, field
+from kb_core.values import dataclass, field, lazy_pattern
 
 __all__ = [
     "NOTHING_FORGOTTEN",
@@ -36,7 +35,7 @@ __all__ = [
 
 _NO_ROOTS: Mapping[str, str] = MappingProxyType({})
 _DIGEST_BYTES = 16
-_MARK = re.compile(rb'"([0-9a-f]{32})"')
+_MARK = lazy_pattern(rb'"([0-9a-f]{32})"')
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ PHASES = ("ocr", "transcribe")
 _ARCHIVE = ("unpacked_mb", "part_mb", "ratio", "members")
 """The limits of what is in an archive."""
 _TEXT = "kb_app._ingest.making.formats.text:TextParser"
+_VERSIONS = "kb_app._ingest.making.versions:BY_NAME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +310,7 @@ def _parser_of(media: str, code_lang: str | None) -> str:
 
 
 def _version_of(name: str) -> str:
-    from kb_app._ingest.making.versions import BY_NAME  # a search reads no file
-
-    version: str = BY_NAME.get(name) or _made(name).version
+    version: str = _named(_VERSIONS).get(name) or _made(name).version
     return version
 
 
@@ -326,7 +325,7 @@ def _made(name: str) -> Any:  # noqa: ANN401 - a parser or a chunker, as the row
 
 @cache
 def _named(name: str) -> Any:  # noqa: ANN401 - as above
-    from importlib import import_module  # as below
+    from importlib import import_module  # a search reads no file
 
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)

@@ -16,7 +16,6 @@ import fcntl
 import gzip
 import json
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -28,14 +27,14 @@ from kb_app._data_dir import making_private_files
 from kb_app.paths import make_private_folder
 from kb_core.disk import remove_folder
 from kb_core.ids import blake2b
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = ["KEPT", "Kept", "SafetyCopies", "SafetyCopy"]
 
 KEPT = 3
 """So many copies stay; the oldest goes when one more is made."""
 
-_NAME = re.compile(r"\d{8}T\d{6}Z")
+_NAME = lazy_pattern(r"\d{8}T\d{6}Z")
 _FORM = "%Y%m%dT%H%M%SZ"
 _SUFFIX = ".gz"
 _UNFINISHED = ".new"
@@ -68,7 +67,7 @@ class SafetyCopy:
     @property
     def made_at(self) -> datetime:
         """When it was made, as its name says."""
-        return datetime.strptime(self.folder.name, _FORM).replace(tzinfo=UTC)
+        return datetime.fromisoformat(self.folder.name)
 
     def members(self) -> dict[str, Path]:
         """Return the files in it, by the names that they have in the data directory."""

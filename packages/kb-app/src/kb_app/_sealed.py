@@ -7,15 +7,15 @@ before have none, and are taken as they stand.
 
 from __future__ import annotations
 
-import re
 import zlib
 from typing import Any
 
 from kb_core.text import read_json
+from kb_core.values import lazy_pattern
 
 __all__ = ["sealed", "unsealed"]
 
-_SEAL = re.compile(rb',(?:"crc32":(\d+)|\{"crc32":(\d+)\}(?=\]))([}\]])\s*\Z')
+_SEAL = lazy_pattern(rb',(?:"crc32":(\d+)|\{"crc32":(\d+)\}(?=\]))([}\]])\s*\Z')
 _SUM = "crc32"
 
 

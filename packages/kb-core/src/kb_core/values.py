@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import repeat
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AnyStr, TypeVar, cast
 
 __all__ = ["as_dict", "dataclass", "field", "field_names", "lazy_pattern", "metadata_of", "replace"]
 __all__ += ["tuples"]
@@ -340,7 +340,7 @@ _OF_A_PATTERN = [name for name in dir(re.Pattern) if not name.startswith("_")]
 class _Uncompiled:
     """A regular expression that is compiled when something is first asked of it."""
 
-    def __init__(self, expression: str, flags: int) -> None:
+    def __init__(self, expression: Any, flags: int) -> None:  # noqa: ANN401 - text or bytes
         self._given = expression, flags
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whichever of a pattern
@@ -351,12 +351,12 @@ class _Uncompiled:
         return getattr(made, name)
 
 
-def lazy_pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_pattern(expression: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a regular expression for a module to have, compiled when it is first used.
 
     Compiling takes from .1 to 4 ms, and a command uses a third of those that it loads.
     """
-    return cast("re.Pattern[str]", _Uncompiled(expression, flags))
+    return cast("re.Pattern[AnyStr]", _Uncompiled(expression, flags))
 
 
 def tuples(kind: type[T], rows: Iterable[tuple[object, ...]]) -> list[T]:

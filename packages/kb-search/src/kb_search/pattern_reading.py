@@ -14,7 +14,7 @@ from typing import Literal
 
 from kb_core.errors import InvalidInput
 from kb_core.text import quoted
-from kb_core.values import dataclass, field, replace
+from kb_core.values import dataclass, field, lazy_pattern, replace
 
 __all__ = [
     "MARK",
@@ -64,12 +64,12 @@ _POSIX = {
     "print": r"\PC",
     "graph": r"\pL\pM\pN\pP\pS",
 }
-_COUNTED = re.compile(r"\{(\d{1,5})?(?:(,)(\d{1,5})?)?\}")
-_GROUP = re.compile(r"\(\?(?:P?<(?P<name>[A-Za-z_]\w*)>|(?P<flags>[imsUux-]*)(?P<end>[:)]))")
-_CODE_POINT = re.compile(
+_COUNTED = lazy_pattern(r"\{(\d{1,5})?(?:(,)(\d{1,5})?)?\}")
+_GROUP = lazy_pattern(r"\(\?(?:P?<(?P<name>[A-Za-z_]\w*)>|(?P<flags>[imsUux-]*)(?P<end>[:)]))")
+_CODE_POINT = lazy_pattern(
     r"x(?P<two>[0-9A-Fa-f]{2})|[xu]\{(?P<any>[0-9A-Fa-f]{1,6})\}|u(?P<four>[0-9A-Fa-f]{4})"
 )
-_PROPERTY = re.compile(r"[pP](?:[A-Z]|\{\^?[A-Za-z_]{1,40}\})")
+_PROPERTY = lazy_pattern(r"[pP](?:[A-Z]|\{\^?[A-Za-z_]{1,40}\})")
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ at all: ``kb_search.analysis`` has made the terms.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
@@ -31,7 +30,7 @@ from kb_core.records import (
     FileRecord,
     Publication,
 )
-from kb_core.values import as_dict, field_names
+from kb_core.values import as_dict, field_names, lazy_pattern
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, FORMS, SIGNPOST, TERMS
 from kb_search.patterns import form_of
@@ -103,8 +102,8 @@ what it leads to.
 """
 
 
-_CAMEL_NAME = re.compile(r"\b[a-z]++[A-Z][A-Za-z0-9]*+\b")
-_CAMEL_SIGN = re.compile(r"[A-Z](?<=[a-z][A-Z])")
+_CAMEL_NAME = lazy_pattern(r"\b[a-z]++[A-Z][A-Za-z0-9]*+\b")
+_CAMEL_SIGN = lazy_pattern(r"[A-Z](?<=[a-z][A-Z])")
 """Is in each of these names, and looked for in a fifth of the time: half of code has none."""
 
 

@@ -15,6 +15,7 @@ import _duckdb as duckdb  # without the package around it, which takes as long a
 
 from kb_core.disk import LOOK_AT_THE_DISK, disk_hint, disk_hint_of
 from kb_core.errors import InvalidInput, IoError, KbError, StoreBusy, StoreCorrupt, StoreNewer
+from kb_core.values import lazy_pattern
 
 __all__ = ["CORRUPT_HINT", "is_damage", "translate_errors"]
 
@@ -30,9 +31,9 @@ _DAMAGED = (
 )
 _REFUSED = ("could not write", "could not read from file", "could not truncate", "fsync failed")
 """Of a file, whatever the reason: the error of a commit is that of its transaction."""
-_NEWER = re.compile(r"version number \d+.*can (only )?read", re.DOTALL)
-_SURROGATE = re.compile(r"surrogate ('[^']*') at position (\d+)")
-_HOLDER = re.compile(r"\(PID (\d+)\)")
+_NEWER = lazy_pattern(r"version number \d+.*can (only )?read", re.DOTALL)
+_SURROGATE = lazy_pattern(r"surrogate ('[^']*') at position (\d+)")
+_HOLDER = lazy_pattern(r"\(PID (\d+)\)")
 _UNUSABLE_CLASSES = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 
 CORRUPT_HINT = (

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from kb_app.jobs import take_wishes
 from kb_core.ingest import IngestEvent
-from kb_core.ports import Embedder
 from kb_core.records import Changes, PendingPassage
 from kb_core.values import as_dict
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
+    from kb_core.ports import Embedder
 
 __all__ = ["embed_batch", "embed_missing"]
 

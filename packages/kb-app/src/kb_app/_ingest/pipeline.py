@@ -38,12 +38,12 @@ from kb_core.execution import Notice
 from kb_core.ids import doc_id, enclosed_path
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, Looked
 from kb_core.media import Media
-from kb_core.ports import Clock
 from kb_core.records import Changes, DocumentRecord, FileRecord, FileState, Move
 from kb_core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
+    from kb_core.ports import Clock
 
 __all__ = ["Run", "process"]
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
-from kb_app._costly import sweep
 from kb_app._data_dir import DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import plan_added, record_of_row, unrecorded, used_assets
@@ -41,11 +40,11 @@ from kb_core.control import ADDED_SOURCE
 from kb_core.disk import disk_errors
 from kb_core.errors import IndexCorrupt, KbError, NotIndexed
 from kb_core.ingest import IngestEvent, IngestItem, IngestOptions, ItemKind
-from kb_core.ports import Clock
 from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_app._write import WriteSession
+    from kb_core.ports import Clock
 
 __all__ = [
     "embed",
@@ -215,6 +214,8 @@ def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:
         if _has_seen_all(run, plans):
             run.session.whole()
             forget_told(run.session.data.letters)
+            from kb_app._costly import sweep  # as the store: not where nothing changed
+
             # A store that is made anew knows only from here on which files need them.
             sweep(run.session.data.costly, run.session.store.known_bytes)
     yield from embed_if_wanted(run)

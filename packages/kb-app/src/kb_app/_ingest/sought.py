@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kb_app._ingest.judging.kinds import HEAD_BYTES, detect_from_bytes
 from kb_app._ingest.making.record import Task
@@ -37,9 +36,11 @@ from kb_core.execution import Executor
 from kb_core.ids import text_hash
 from kb_core.ingest import ItemKind, Left, Sought
 from kb_core.media import Media
-from kb_core.ports import Clock
 from kb_core.search import Sampling
-from kb_core.values import dataclass, field, replace
+from kb_core.values import dataclass, field, lazy_pattern, replace
+
+if TYPE_CHECKING:
+    from kb_core.ports import Clock
 
 __all__ = ["Look", "Telling", "forget_told", "leave_unsought", "wanted_words"]
 
@@ -57,10 +58,10 @@ _SHORTEST = 3
 """Letters that are left of a word at least, where its ending is left out."""
 _SATURATION = 2.0
 """How often a word has to be in a stretch for half of what it can add."""
-_WORDS = re.compile(r"[^\W_]+")
+_WORDS = lazy_pattern(r"[^\W_]+")
 _LONG_S = "\u017f"
 """The one letter beside those of ASCII that is one of them in another case, and lower itself."""
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_ESCAPED = lazy_pattern(r"\\u([0-9a-fA-F]{4})")
 
 
 def wanted_words(question: str) -> list[Word]:

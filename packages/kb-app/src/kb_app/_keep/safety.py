@@ -13,15 +13,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from kb_app._data_dir import DataDir
-from kb_app._ingest.added.assets import Added, Assets, read_record
-from kb_app._keep.exporting import CONFIG, GOLDEN, SETTINGS
 from kb_app._safety import Kept, SafetyCopies, SafetyCopy
-from kb_core import wire
 from kb_core.clock import to_rfc3339
 from kb_core.disk import disk_errors
 from kb_core.errors import NotIndexed
 
 if TYPE_CHECKING:
+    from kb_app._ingest.added.assets import Added, Assets
     from kb_app._parts import Parts
     from kb_app.config import Config
     from kb_core.ports import Clock
@@ -63,6 +61,8 @@ def make_copy(config: Config, parts: Parts) -> types.SafetyReport:
     data = DataDir(config.storage.data_dir)
     if not data.root.is_dir():
         raise NotIndexed(f"there is nothing in {str(data.root)!r}", hint="run 'kebab ingest'")
+    from kb_core import wire  # here, and where a run makes none, nothing of what follows
+
     with disk_errors("make a safety copy"), data.writing(), parts.lock():
         copies = SafetyCopies(data.safety)
         made = _made(config, copies, parts.clock)
@@ -78,6 +78,8 @@ def make_copy(config: Config, parts: Parts) -> types.SafetyReport:
 
 def records_in(copy: SafetyCopy) -> dict[str, Added]:
     """Return the records of added documents in a copy, by the names of their files."""
+    from kb_app._ingest.added.assets import read_record
+
     names = [name for name in copy.members() if name.startswith(ASSETS) and name.endswith(_RECORD)]
     found = {name: read_record(copy.read(name) or b"") for name in names}
     return {name: record for name, record in found.items() if record is not None}
@@ -98,6 +100,8 @@ def _made(config: Config, copies: SafetyCopies, clock: Clock) -> SafetyCopy:
 
 def _there(config: Config, data: DataDir) -> Iterator[Kept]:
     """Yield all but what was added: settings, golden questions, marks, journals."""
+    from kb_app._keep.exporting import CONFIG, GOLDEN, SETTINGS
+
     if config.is_found:
         yield Kept(f"{SETTINGS}/{CONFIG}", config.file.resolve())
     golden = config.file.parent / GOLDEN
@@ -112,6 +116,8 @@ def _there(config: Config, data: DataDir) -> Iterator[Kept]:
 
 def _added(data: DataDir, before: SafetyCopy | None) -> Iterator[Kept]:
     """Yield the records of what was added, those that are lost, too, and the bytes of all."""
+    from kb_app._ingest.added.assets import Assets
+
     assets, records = Assets(data.assets), {}
     for key, record in assets.records().items():
         path = assets.place_of(key)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import zlib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -28,14 +27,14 @@ from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, doc_id
 from kb_core.media import Media, TrustLevel
 from kb_core.text import read_json
-from kb_core.values import as_dict, dataclass, replace
+from kb_core.values import as_dict, dataclass, lazy_pattern, replace
 
 __all__ = ["Added", "Assets", "asset_name", "given_medium", "given_trust", "read_record"]
 
 _SUFFIXES = {Media.MARKDOWN: ".md", Media.TEXT: ".txt"}
 _MEDIA = {suffix: medium for medium, suffix in _SUFFIXES.items()}
 _LIMITS = (TrustLevel.SECONDARY, TrustLevel.GENERATED)
-_OURS = re.compile(r"[0-9a-f]{32}(?:\.secondary|\.generated)?(?:\.md|\.txt)?")
+_OURS = lazy_pattern(r"[0-9a-f]{32}(?:\.secondary|\.generated)?(?:\.md|\.txt)?")
 _UNFINISHED = ".new"
 _RECORD = ".json"
 _SUM = "sum"

@@ -8,7 +8,6 @@ that change later do not take it away again.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import unicodedata
 from collections.abc import Callable
@@ -32,7 +31,7 @@ from kb_core.ids import text_hash
 from kb_core.ingest import SkipReason
 from kb_core.media import Media, TrustLevel
 from kb_core.text import nfc
-from kb_core.values import dataclass, replace
+from kb_core.values import dataclass, lazy_pattern, replace
 
 __all__ = [
     "HandedText",
@@ -50,7 +49,7 @@ __all__ = [
 _URI_MAX = 2_000
 _TITLE_MAX = 500
 _GIVEN = (Media.MARKDOWN, Media.TEXT)
-_BETWEEN_WORDS = re.compile(r"[\W_]+")
+_BETWEEN_WORDS = lazy_pattern(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

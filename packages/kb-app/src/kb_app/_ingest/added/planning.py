@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from kb_app._ingest.added.assets import Added, Assets, given_medium, given_trust
-from kb_app._ingest.added.offer import Offer
 from kb_app._ingest.judging.kinds import Kind, detect
 from kb_app._ingest.plan import (
     Plan,
@@ -37,6 +37,9 @@ from kb_core.ids import bytes_hash
 from kb_core.ingest import IngestOptions
 from kb_core.records import FileRecord, FileState
 from kb_core.values import replace
+
+if TYPE_CHECKING:
+    from kb_app._ingest.added.offer import Offer
 
 __all__ = [
     "asset_of",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from kb_core.values import lazy_pattern
+
 __all__ = ["language_of"]
 
 _HEADER_BYTES = 200_000
 _NAMED_IN_CPP = rb"(?:[A-Z][A-Z0-9_]*(?:\([^()\n]*\))?[ \t]+)?[A-Za-z_][\w:]*"
 """A name, perhaps after a macro such as ``EXPORT``."""
-_OF_CPP = re.compile(
+_OF_CPP = lazy_pattern(
     rb"^[ \t]*(?:template[ \t]*<|class[ \t]+" + _NAMED_IN_CPP + rb"(?:[ \t]+final)?\s*[:{;]"
     rb"|(?:inline[ \t]+)?namespace[ \t\w:]*[{=]|(?:public|private|protected)[ \t]*:"
     rb"|using[ \t]+[\w:]+[ \t]*[=;]|using[ \t]+namespace\b|(?:static[ \t]+)?constexpr\b"
@@ -18,18 +20,18 @@ _OF_CPP = re.compile(
     re.MULTILINE,
 )
 """What no header of C has; one of the standard library of C++ is named without ``.h``."""
-_OF_OBJC = re.compile(rb"^[ \t]*@(?:interface|protocol|class|property)\b", re.MULTILINE)
-_IMPORTS = re.compile(rb"^[ \t]*#[ \t]*import\b", re.MULTILINE)
+_OF_OBJC = lazy_pattern(rb"^[ \t]*@(?:interface|protocol|class|property)\b", re.MULTILINE)
+_IMPORTS = lazy_pattern(rb"^[ \t]*#[ \t]*import\b", re.MULTILINE)
 
 
-_OF_MATLAB = re.compile(
+_OF_MATLAB = lazy_pattern(
     rb"\A(?:\xef\xbb\xbf)?"
     rb"(?:[ \t]*(?:#(?!import|include|define|if|pragma|undef)[^\n]*)?\r?\n){0,500}[ \t]*"
     rb"(?:%|classdef\b|function\b|(?:clear|close|clc|pkg|addpath)\b|[\w.]+[ \t]*=)"
 )
 """How a file of MATLAB or Octave begins, after comments of the latter, and none of Objective-C."""
-_OF_CRAM = re.compile(rb"^  \$ ", re.MULTILINE)
-_OF_PERL = re.compile(rb"^(?:#!.*\bperl\b|[ \t]*(?:use|package|sub|my|our)\b)", re.MULTILINE)
+_OF_CRAM = lazy_pattern(rb"^  \$ ", re.MULTILINE)
+_OF_PERL = lazy_pattern(rb"^(?:#!.*\bperl\b|[ \t]*(?:use|package|sub|my|our)\b)", re.MULTILINE)
 
 
 def language_of(path: str, code_lang: str | None, data: bytes) -> str | None:

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kb_core.text import normalize_newlines
-from kb_core.values import dataclass, replace
+from kb_core.values import dataclass, lazy_pattern, replace
 
 if TYPE_CHECKING:
     from kb_app._costly import Costly
@@ -44,15 +44,15 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_KOREAN_ISO_2022 = re.compile(rb"\x1b\$\)C")
+_KOREAN_ISO_2022 = lazy_pattern(rb"\x1b\$\)C")
 """Whose letters stand between two controls, SO and SI."""
 _ISO_2022 = (
-    (re.compile(rb"\x1b\$(?:[@B]|\([@BD])|\x1b\([IJ]"), "iso2022_jp_2"),
+    (lazy_pattern(rb"\x1b\$(?:[@B]|\([@BD])|\x1b\([IJ]"), "iso2022_jp_2"),
     (_KOREAN_ISO_2022, "iso2022_kr"),
 )
 _HEAD = 4_096
-XML_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
-_COMMENTED = re.compile(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([\w.-]{2,40})")
+XML_ENCODING = lazy_pattern(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
+_COMMENTED = lazy_pattern(rb"(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([\w.-]{2,40})")
 """How a source says its encoding, in a comment on one of its first two lines: PEP 263."""
 _CHARSETS = {"euc-kr": "cp949", "ks_c_5601-1987": "cp949", "iso-8859-1": "cp1252",
             "latin1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252", "gb2312": "gb18030",
@@ -65,7 +65,7 @@ _FLAWS_MAX = 0.1
 """Flaws per well-formed sequence of UTF-8 up to which a text is UTF-8 that was damaged."""
 
 _SAMPLE = 32_768
-_NOT_ASCII_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
+_NOT_ASCII_LINE = lazy_pattern(rb"[^\n]*[\x80-\xff][^\n]*\n?")
 
 _ANY_LANGUAGE = frozenset("«»“”‘’„‚–—…•€§°©®±×÷µ·½²\xa0\xad")
 _WESTERN = tuple(

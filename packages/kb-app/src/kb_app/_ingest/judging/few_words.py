@@ -9,17 +9,18 @@ is not known here.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
+
+from kb_core.values import lazy_pattern
 
 __all__ = ["LATIN", "likeliest"]
 
 LATIN = "cp1252"
 _MOST_BYTES = 1_000
 """Up to so many bytes that are not ASCII, words are few."""
-_NEAR = re.compile(rb"[\x00-\x7f]?(?:[\x80-\xff]+[\x00-\x7f]?)+")
+_NEAR = lazy_pattern(rb"[\x00-\x7f]?(?:[\x80-\xff]+[\x00-\x7f]?)+")
 """What is not ASCII, and what stands beside it; the rest costs the same in every reading."""
 _ASCII, _SYMBOL, _RARE = 3.5, 7.0, 10.0
 _CAPITAL, _CAPITAL_WITHIN, _MIXED, _ACCENTS = 1.5, 6.5, 3.0, 4.0

@@ -19,7 +19,7 @@ from kb_app._ingest.judging.decode import looks_binary
 from kb_app._media import Extra, medium_of
 from kb_core.ingest import SkipReason
 from kb_core.media import Media
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = [
     "CHATS",
@@ -194,7 +194,7 @@ _NAMES = _table("""
     text: requirements.txt readme license licence copying notice authors changelog todo
 """)
 
-_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+)")
+_SHEBANG = lazy_pattern(rb"#!\s*(?:\S*/)?(?:env\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+)")
 
 _INTERPRETERS = _table("""
     python: python pypy uv
@@ -232,9 +232,9 @@ _MAGIC = (
     (_COMPOUND, Media.OFFICE),
 )
 _IN_ZIP = (
-    (re.compile(rb"PK\x03\x04.{26}mimetype.{0,64}?application/epub\+zip", re.DOTALL), Media.BOOK),
+    (lazy_pattern(rb"PK\x03\x04.{26}mimetype.{0,64}?application/epub\+zip", re.DOTALL), Media.BOOK),
     (
-        re.compile(
+        lazy_pattern(
             rb"PK\x03\x04.{26}mimetype.{0,64}?application/vnd\.oasis\.opendocument"
             rb"|(?=PK\x03\x04).*?PK\x03\x04.{26}(?:word|ppt|xl)/",
             re.DOTALL,
@@ -252,18 +252,18 @@ _LIKE = {
     Media.BOOK: "a book",
     Media.OFFICE: "an office file",
 }
-_SVG = re.compile(
+_SVG = lazy_pattern(
     rb"(?:\xef\xbb\xbf)?\s{0,200}(?:<\?xml[^>]{0,400}>\s{0,200})?"
     rb"(?:<!(?:--.{0,2000}?--|DOCTYPE[^>]{0,400})>\s{0,200}){0,4}<svg\b",
     re.DOTALL,
 )
-_HTML = re.compile(
+_HTML = lazy_pattern(
     rb"(?:\xef\xbb\xbf)?\s{0,200}(?:<\?xml[^>]{0,400}>\s{0,200})?"
     rb"(?:<!--.{0,2000}?-->\s{0,200}){0,4}<(?:!doctype html|html)\b",
     re.DOTALL | re.IGNORECASE,
 )
 
-_MAIL = re.compile(
+_MAIL = lazy_pattern(
     rb"(?:From \S+ +[^\n]*\d\d:\d\d[^\n]*\n)?"
     rb"(?=(?:[^\n]+\n){0,200}?"
     rb"(?:received: *(?:from|by)\b|message-id:\s*<|mime-version: *1|return-path: *<))"
@@ -273,7 +273,7 @@ _MAIL = re.compile(
 )
 """Headers of a mail, perhaps behind the envelope that a mailbox gives it."""
 
-CHATS = re.compile(
+CHATS = lazy_pattern(
     r"(?:^|/)(?:conversations(?:-\d+)?|result|messages?(?:_\d+)?|\d{4}-\d\d-\d\d)\.json$",
     re.IGNORECASE,
 )
@@ -378,10 +378,10 @@ _HEAD_LINES = 40
 _CODE_BEFORE = 5
 """A comment that says so has no more lines of code before it, such as those that name a package;
 further down it may be a text that the program writes."""
-_BLOCK = re.compile(r"\s*(?:(/\*)|(<!--)|(\(\*)|(\{-))")
+_BLOCK = lazy_pattern(r"\s*(?:(/\*)|(<!--)|(\(\*)|(\{-))")
 _ENDS = ("*/", "-->", "*)", "-}")
 _COMMENT = r"^\s*(?://|#|/?\*|--|;|<!--|%|\(\*|'|\{-|@?rem\b)"
-_MARKERS = re.compile(
+_MARKERS = lazy_pattern(
     _COMMENT + r"(?:.*(?:generated\b.*\bdo\s+not\s+(?:edit|modify)"
     r"|do\s+not\s+(?:edit|modify)\b.*\bgenerated"
     r"|\bauto-?generated\s+(?:file|code|by)|<auto-?generated"
@@ -390,8 +390,8 @@ _MARKERS = re.compile(
     r"|[\s*!]*@generated\b|.*\bautomatically\s+@generated\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-_IS_COMMENT = re.compile(_COMMENT)
-_GENERATED_NAMES = re.compile(
+_IS_COMMENT = lazy_pattern(_COMMENT)
+_GENERATED_NAMES = lazy_pattern(
     r"(?:\.min\.(?:js|css)|\.(?:js|css)\.map|[._-]bundle\.js|_pb2(?:_grpc)?\.pyi?|\.pb\.go"
     r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|go\.sum"
     r"|composer\.lock|pipfile\.lock|poetry\.lock|uv\.lock|cargo\.lock|gemfile\.lock))$",
@@ -432,10 +432,10 @@ def check_size(size: int, media: Media, caps: Caps) -> Skip | None:
     return None
 
 
-_ARCHIVE = re.compile(
+_ARCHIVE = lazy_pattern(
     rb"PK(?:\x03\x04|\x05\x06)|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|.{257}ustar", re.DOTALL
 )
-_COMPRESSED = re.compile(rb"\x1f\x8b\x08|BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xfd")
+_COMPRESSED = lazy_pattern(rb"\x1f\x8b\x08|BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xfd")
 
 
 def not_text(data: bytes) -> Skip:

@@ -23,11 +23,12 @@ from typing import NamedTuple
 
 from kb_app._ingest.judging.kinds import Skip
 from kb_core.ingest import SkipReason
+from kb_core.values import lazy_pattern
 
 __all__ = ["SECRETS", "SECRETS_VERSION", "Secret", "check_secret_name", "find_secret", "flags_of"]
 __all__ += ["find_passwords", "words_of_orders"]
 
-_NAMES = re.compile(
+_NAMES = lazy_pattern(
     r"""
     \.env(?:\.(?!example$|sample$|template$|dist$|defaults?$)[\w-]+)? | \.?[\w-]+\.env
     # what shells and other programs have been told
@@ -186,13 +187,13 @@ _PARTED = frozenset(
 """Kinds that white space may stand in, or that are short; all others are in one piece."""
 _SHORTEST = 20
 """How many characters without white space the shortest of those have."""
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy_pattern(
     r"example|xxxx|\*\*\*|0{6}|a{6}|1234567|abcdefg|your|dummy|fake|redacted"
     r"|ixmjm0nty3odkw"  # "1234567890" as the token of jwt.io has it
 )
 _MIN_DISTINCT = 9
 _BORDER = r"\b"
-_WORD = re.compile(r"\w")
+_WORD = lazy_pattern(r"\w")
 
 _EARLIER = (
     r"\s+(?:all\s+|any\s+|the\s+|your\s+|my\s+)*"
@@ -247,7 +248,7 @@ _ORDERS = {
 """By words that are in whatever it finds, what looks like orders to a model, in small letters."""
 
 
-_OUR_PASSWORDS = re.compile(r"^\[\[passwords\]\]", re.MULTILINE)
+_OUR_PASSWORDS = lazy_pattern(r"^\[\[passwords\]\]", re.MULTILINE)
 
 
 def find_passwords(path: str, text: str) -> Skip | None:

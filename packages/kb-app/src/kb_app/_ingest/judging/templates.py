@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import re
 
+from kb_core.values import lazy_pattern
+
 __all__ = ["is_template"]
 
 _LOOKED_AT = 131_072
-_APART = re.compile(
+_APART = lazy_pattern(
     rb"<(/?)(script|style|pre|code|textarea|xmp|samp|kbd|svg)\b[^>]{0,4000}>|<!--|-->",
     re.IGNORECASE,
 )
-_MARKS = re.compile(
+_MARKS = lazy_pattern(
     rb"\{%-?\s{0,9}[a-zA-Z]|\{\{[^{}\n]{1,200}\}\}|<%[=@#!\s-]|<\?(?:php|=)|<#(?:if|list|macro)\b"
     rb"|\s(?:v-(?:if|for|bind|model|on|else|show|slot|html|text)\b|\*ng\w{2,9}=|ng-[a-z]{2,20}="
     rb"|\[\(?ng\w{2,12}\)?\]=|th:[a-z]{2,12}=|x-(?:data|text|show|for)=|\(click\)=|@click[=.])",
 )
-_TAG = re.compile(rb"<[^<>]{0,4000}>")
-_WORDS = re.compile(rb"[A-Za-z\x80-\xff]{2,}")
+_TAG = lazy_pattern(rb"<[^<>]{0,4000}>")
+_WORDS = lazy_pattern(rb"[A-Za-z\x80-\xff]{2,}")
 _WORDS_A_MARK = 25
 _FEWEST_WORDS = 3
 

@@ -8,7 +8,6 @@ titles from the outermost heading to the nearest.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
@@ -16,6 +15,7 @@ from typing import NamedTuple, overload
 
 from kb_core.citations import Span
 from kb_core.documents import Block, Place
+from kb_core.values import lazy_pattern
 
 __all__ = ["Draft", "Headings", "Lines", "Region", "flatten", "paragraphs", "settled"]
 
@@ -244,7 +244,7 @@ def paragraphs(lines: Lines, first: int, end: int, kind: str) -> Iterator[Region
 
 
 _CLOSING_MAX = 200
-_CLOSERS = re.compile(
+_CLOSERS = lazy_pattern(
     r"(?:[\s})\]>;,]|\([\w$., ]{0,60}\)|</[\w.:-]+>|---(?=\n)"  # ``})(jQuery);``
     r"|(?://|(?i:end)(?:if|for|foreach|while|switch)?\b|done\b|fi\b|esac\b|#endif\b)[^\n]*(?:\n|\Z))*"
 )

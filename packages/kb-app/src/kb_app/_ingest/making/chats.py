@@ -19,6 +19,7 @@ from kb_app._ingest.judging.kinds import CHATS
 from kb_app._ingest.making.counting import objects_in, text_of
 from kb_app._ingest.making.whatsapp import is_whatsapp, messages_of
 from kb_core.documents import Enclosure
+from kb_core.values import lazy_pattern
 
 __all__ = ["NoChatError", "chats_of", "is_chat", "may_be_chat"]
 
@@ -32,8 +33,8 @@ _MARKS = (
     (b'"chats"', b'"list"', b'"messages"'),
 )
 """What stands in the beginning of an export, all of one line."""
-_HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
-_SLACK = re.compile(r"<([^<>|]{1,2000})(?:\|([^<>]{0,2000}))?>")
+_HEADING = lazy_pattern(r"#{1,6}[ \t]+(\S.*)")
+_SLACK = lazy_pattern(r"<([^<>|]{1,2000})(?:\|([^<>]{0,2000}))?>")
 _UNTITLED = "Untitled"
 _MOST_TURNS = 100_000
 _NAMED = 4
@@ -112,7 +113,7 @@ def _objects(text: str) -> Iterator[_Json]:
             raise ValueError(f"it ends in the middle, at character {at:,}")
 
 
-_BLANKS = re.compile(r"[ \t\r\n]*")
+_BLANKS = lazy_pattern(r"[ \t\r\n]*")
 
 
 def _skipped(text: str, at: int) -> int:

@@ -7,15 +7,15 @@ is the template. A grammar is shown scripts alone, each on the lines that it has
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kb_app._ingest.making.blocks import Lines, Region
+from kb_core.values import lazy_pattern
 
 __all__ = ["COMPONENTS", "parts_of", "scripts_of", "with_parts"]
 
 COMPONENTS = frozenset({"astro", "svelte", "vue"})
-_OPENS = re.compile(r"<(script|style|template)\b")
+_OPENS = lazy_pattern(r"<(script|style|template)\b")
 _FENCE = "---"
 _NUMBERS = 1 << 30
 """Parts are numbered from here on, so that each is told from the units in it."""

@@ -28,6 +28,7 @@ from typing import NamedTuple, TypeAlias
 from kb_core.documents import ChunkLimits
 from kb_core.ports import TokenCounter
 from kb_core.text import is_grapheme_boundary, snap_to_grapheme
+from kb_core.values import lazy_pattern
 
 __all__ = ["BLOCK", "GLUE", "INSIDE", "LINE", "PART", "SECTION", "SENTENCE", "WORD"]
 __all__ += ["Group", "Piece", "Sizes", "pack", "trimmed"]
@@ -43,14 +44,14 @@ _LONGEST_CLUSTER = 2048
 _SPACES = " \n\t"
 """What every tokenizer parts words at."""
 
-_PARTS = re.compile(r"\n(?:[^\S\n]*\n)+")
-_LINES = re.compile(r"\n")
-_SENTENCES = re.compile(
+_PARTS = lazy_pattern(r"\n(?:[^\S\n]*\n)+")
+_LINES = lazy_pattern(r"\n")
+_SENTENCES = lazy_pattern(
     r"""\n | [.!?…]["'”’»)\]*_]{0,3}[^\S\n]+(?=[^\sa-z])"""
     r"""| [。！？｡]["'”’」』）》】]{0,3}(?![。！？｡…"'”’」』）》】])[^\S\n]*""",
     re.VERBOSE,
 )
-_LEADING_SPACE = re.compile(r"\s*")
+_LEADING_SPACE = lazy_pattern(r"\s*")
 _ENDS = ".!?…。！？｡"
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from html import unescape
 
 from kb_app._ingest.making.blocks import Lines, Region
+from kb_core.values import lazy_pattern
 
 __all__ = ["docbook_headings", "docbook_says", "is_docbook"]
 
@@ -21,16 +22,16 @@ _SECTIONS = (
     "set|book|part|reference|chapter|preface|appendix|article|glossary|bibliography|section"
     "|simplesect|sect(?:ion)?[1-5]?|refsect(?:ion|[1-3])|refsynopsisdiv"
 )
-_TAG = re.compile(
+_TAG = lazy_pattern(
     rf"<!--[\s\S]{{0,20000}}?-->|<(?P<close>/?)(?:(?P<section>{_SECTIONS}|refentry)"
     r"|(?P<entry>varlistentry)|(?P<title>title|term|refentrytitle|refname))\b[^<>]{0,400}>"
 )
 _ENTRY, _PAGE, _SYNOPSIS = "varlistentry", "refentry", "refsynopsisdiv"
-_MARKUP = re.compile(r"<indexterm\b[\s\S]{0,2000}?</indexterm>|<[^<>]{0,400}>")
+_MARKUP = lazy_pattern(r"<indexterm\b[\s\S]{0,2000}?</indexterm>|<[^<>]{0,400}>")
 _LONGEST = 2_000
 _HEAD = 20_000
 _DEEPEST = 40
-_IS_DOCBOOK = re.compile(
+_IS_DOCBOOK = lazy_pattern(
     rb"<!DOCTYPE\s+\w+\s[^<>\[]{0,200}DocBook|xmlns=[\"']http://docbook\.org/ns/docbook"
     rb"|\A(?:\xef\xbb\xbf)?(?:\s|<\?[^<>]{0,200}\?>|<!--[^<>]{0,1000}-->){0,20}"
     rb"<(?:refentry|refsect1|sect1|sect2)\b"

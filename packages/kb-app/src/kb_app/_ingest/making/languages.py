@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from kb_app._models import models_dir
 from kb_core.ids import blake2b
+from kb_core.values import lazy_pattern
 
 __all__ = ["detect_language"]
 
@@ -35,20 +35,20 @@ _MARGIN = 0.7
 _SHARE = 0.25
 """The share of letters from which one language's own script decides."""
 
-_NOISE = re.compile(r"`[^`\n]{0,200}`|https?://\S{1,500}|[\d_#*|>\[\]{}()=~-]+")
-_NO_LETTERS = re.compile(r"[\W\d_]+")
+_NOISE = lazy_pattern(r"`[^`\n]{0,200}`|https?://\S{1,500}|[\d_#*|>\[\]{}()=~-]+")
+_NO_LETTERS = lazy_pattern(r"[\W\d_]+")
 _NO_LETTER_BYTES = bytes(code for code in range(128) if not chr(code).isalpha())
-_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_KANA = lazy_pattern(r"[\u3041-\u30ff\uff66-\uff9d]")
+_HAN = lazy_pattern(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _OWN_SCRIPT = (
-    (re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]"), "ko"),
-    (re.compile(r"[\u0e00-\u0e7f]"), "th"),
-    (re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"), "el"),
-    (re.compile(r"[\u0530-\u058f]"), "hy"),
-    (re.compile(r"[\u10a0-\u10ff]"), "ka"),
+    (lazy_pattern(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]"), "ko"),
+    (lazy_pattern(r"[\u0e00-\u0e7f]"), "th"),
+    (lazy_pattern(r"[\u0370-\u03ff\u1f00-\u1fff]"), "el"),
+    (lazy_pattern(r"[\u0530-\u058f]"), "hy"),
+    (lazy_pattern(r"[\u10a0-\u10ff]"), "ka"),
 )
 _NOT_A_LANGUAGE = frozenset({"zxx", "mul", "mis", ""})
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazy_pattern(r"[^\W\d_]+")
 _COMMON = {
     "de": "auch auf der eine für ist mit nicht oder sich sind und werden wird zu",
     "en": "and are be by can from has if is its not of or than that the they this to when which "

@@ -15,13 +15,14 @@ from itertools import islice
 
 from kb_core.documents import Link
 from kb_core.text import nfc
+from kb_core.values import lazy_pattern
 
 __all__ = ["LINKS_MAX", "links_and_tags"]
 
 LINKS_MAX = 10_000
 """How many links of one document are kept."""
 
-_LINK = re.compile(
+_LINK = lazy_pattern(
     r"""
       \\.                                              # whatever it is, it is not a link
     | \[\[ (?P<wiki>[^\[\]|\n]{1,500}) (?:\|(?P<alias>[^\[\]\n]{0,500}))? \]\]
@@ -34,14 +35,14 @@ _LINK = re.compile(
     """,
     re.VERBOSE,
 )
-_TAG = re.compile(
+_TAG = lazy_pattern(
     r"(?<!\S)#((?:[\w/-]|[\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e]){1,200})"
     r"(?=[\s.,;:!?)\]}\"'*]|$)"
 )
 _TAGS_MAX = 200
-_HTML = re.compile(r"<[^<>]{0,1000}>")
-_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
-_BACKTICKS = re.compile("`+")
+_HTML = lazy_pattern(r"<[^<>]{0,1000}>")
+_ELSEWHERE = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
+_BACKTICKS = lazy_pattern("`+")
 
 
 def links_and_tags(

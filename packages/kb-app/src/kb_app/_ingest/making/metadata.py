@@ -23,7 +23,7 @@ from kb_app._ingest.making.languages import detect_language
 from kb_core.documents import Metadata
 from kb_core.media import TrustLevel
 from kb_core.text import nfc
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = ["Hints", "code_metadata", "date_in_name", "parse_date"]
 __all__ += ["plain_key", "text_metadata"]
@@ -34,10 +34,10 @@ _LIST_MAX = 200
 _USER_VALUES_MAX = 2_000
 _USER_DEPTH_MAX = 12
 _USER_TEXT_MAX = 4_000
-_LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*")
-_FIRST_LINE = re.compile(r"\S[^\n]{0,1000}")
-_HYPHEN = re.compile(r"(?<!\d)-|-(?!\d)")
-_MARKUP = re.compile(r"^[\s#>*+=|~`_-]+|[\s#*=|~`_]+$")
+_LANGUAGE = lazy_pattern(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*")
+_FIRST_LINE = lazy_pattern(r"\S[^\n]{0,1000}")
+_HYPHEN = lazy_pattern(r"(?<!\d)-|-(?!\d)")
+_MARKUP = lazy_pattern(r"^[\s#>*+=|~`_-]+|[\s#*=|~`_]+$")
 
 _LISTS = {"tags": "tags", "tag": "tags", "keywords": "tags", "aliases": "aliases",
           "alias": "aliases"}  # fmt: skip
@@ -243,12 +243,12 @@ def _scalar(value: object) -> object:
     return str(value)[:_USER_TEXT_MAX]
 
 
-_ISO = re.compile(
+_ISO = lazy_pattern(
     r"(\d{4})(?:([-/.])(\d{1,2})(?:\2(\d{1,2}))?|(\d{2})(\d{2}))?"
     r"(?:[T ]+(\d{1,2}):?(\d{2})(?::?(\d{2})(?:[.,]\d{1,9})?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?)?",
     re.ASCII | re.IGNORECASE,
 )
-_IN_NAME = re.compile(
+_IN_NAME = lazy_pattern(
     r"(?<!\d)(\d{4})(?:([-_.])(\d{2})(?:\2(\d{2}))?|(\d{2})(\d{2}))(?!\d)", re.ASCII
 )
 _YEARS = range(1900, 2200)

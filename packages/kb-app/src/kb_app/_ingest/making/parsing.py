@@ -7,7 +7,6 @@ alone, or cannot be read, costs that document alone, and a warning of its file s
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
@@ -45,7 +44,7 @@ from kb_core.ingest import SkipReason
 from kb_core.media import Media
 from kb_core.ports import Content
 from kb_core.text import nfc
-from kb_core.values import dataclass, field, replace
+from kb_core.values import dataclass, field, lazy_pattern, replace
 
 __all__ = ["Read", "Whole", "judge_bytes", "judge_text", "parse", "parse_whole"]
 __all__ += ["enclosed_bytes"]
@@ -56,7 +55,7 @@ _MOST_ENCLOSED = 100_000
 _MOST_ENCLOSED_BYTES = 1_000_000_000
 _MOST_WARNINGS = 20
 _LONGEST_NAME = 120
-_NO_NAME = re.compile(r"[\x00-\x1f\x7f-\x9f/\\\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_NO_NAME = lazy_pattern(r"[\x00-\x1f\x7f-\x9f/\\\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

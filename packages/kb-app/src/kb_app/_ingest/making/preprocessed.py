@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kb_core.values import lazy_pattern
+
 if TYPE_CHECKING:
     import tree_sitter
 
@@ -22,13 +24,13 @@ _STATEMENTS = frozenset(("if", "for", "while", "switch"))
 _MACRO = rb"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
 _UNREAD_MACROS = (
     # Between the parameters of a function and its body: ``void f() LOCKS_EXCLUDED(mu) {``.
-    re.compile(
+    lazy_pattern(
         rb"(?:\)|\b(?:const|override|final|noexcept))"
         rb"(?P<said>(?:\s+" + _MACRO + rb"[ \t]*\([^(){};]*\)){1,8})"
         rb"(?=\s*(?:\{|:[^:]|override\b|final\b))"
     ),
     # Before the name of a class: ``class CORE_EXPORT Widget : public Object {``.
-    re.compile(
+    lazy_pattern(
         rb"\b(?:class|struct|union)"
         rb"(?P<said>(?:[ \t]+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?){1,8})"
         rb"(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{])"
@@ -55,7 +57,7 @@ def _blanked(match: re.Match[bytes]) -> bytes:
     return match[0][: start - first] + blank(match["said"]) + match[0][end - first :]
 
 
-_OF_C = re.compile(
+_OF_C = lazy_pattern(
     rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
     rb"|^[ \t]*extern[ \t]+\"C\"\s*\{|(?P<brace>[{}])"
     rb"|^[ \t]*\#[ \t]*(?P<directive>if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b"

@@ -12,14 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from kb_app._costly import Costly
 from kb_app._data_dir import DataDir
 from kb_app._ingest.judging.kinds import Skip
 from kb_app._ingest.judging.secrets import flags_of, words_of_orders
-from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
-from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.seeing.files import location, open_inside, open_regular
 from kb_app._ingest.settings import Settings, fingerprint_of, locked_hash, remembering_hashes
 from kb_app._ingest.workers.worker import say
@@ -31,10 +28,14 @@ from kb_core.documents import Block, ChunkDraft, Metadata, ParsedDocument, Sourc
 from kb_core.ids import DocId, bytes_hash, chunk_ids, doc_id, text_hash
 from kb_core.ingest import SkipReason
 from kb_core.media import TrustLevel
-from kb_core.ports import TokenCounter
 from kb_core.records import ChunkRecord, DocumentRecord
 from kb_core.text import LineIndex
 from kb_core.values import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from kb_app._costly import Costly
+    from kb_app._ingest.making.parsing import Read
+    from kb_core.ports import TokenCounter
 
 __all__ = ["Made", "Task", "bytes_of", "make"]
 
@@ -113,6 +114,8 @@ class Made:
 
 def make(task: Task) -> Made:
     """Read, judge, parse and chunk one file."""
+    from kb_app._ingest.making.parsing import judge_bytes  # who hands out tasks needs none of it
+
     started, task = time.perf_counter(), _at_home(task)
     data = bytes_of(task)
     if isinstance(data, Skip):
@@ -198,13 +201,15 @@ def _loaded(file: SourceFile, settings: Settings) -> TokenCounter:
 
 
 def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Made:
+    from kb_app._ingest.making.parsing import parse_whole
+
     file, settings = made.file, task.settings
     counter = _loaded(file, settings)
     loaded = time.perf_counter()
     takes_long = len(data) > _QUICK_BYTES or not medium_of(file.media).is_text
     if takes_long:
         say("parse")
-    costly = Costly(Path(task.costly), made.bytes_hash or "") if task.costly else None
+    costly = _costly(task, made)
     whole = parse_whole(file, data, settings, task.phases, task.known_enclosed, costly)
     if isinstance(whole, Skip):
         if whole.reason == SkipReason.ENCRYPTED:
@@ -228,6 +233,14 @@ def _make(task: Task, made: Made, data: bytes, times: tuple[float, float]) -> Ma
     return replace(made, documents=documents, kept=kept, waits_for=waits_for, phases_ms=phases)
 
 
+def _costly(task: Task, made: Made) -> Costly | None:
+    if task.costly is None:
+        return None
+    from kb_app._costly import Costly  # a later phase has results to keep
+
+    return Costly(Path(task.costly), made.bytes_hash or "")
+
+
 def _day_of(title: str, media: str) -> datetime | None:
     """Return the day that a note is of by its title; code is of none."""
     day = None if media == "code" else date_of_title(title)
@@ -240,6 +253,8 @@ def _called(read: Read, title: str) -> Read:
 
 
 def _document(task: Task, made: Made, read: Read, counter: TokenCounter) -> DocumentRecord:
+    from kb_app._ingest.making.places import placed_chunks
+
     settings, chunker = task.settings, chunker_for(read.file.media)
     drafts = list(placed_chunks(read.parsed, chunker, counter, settings.limits))
     return _record(task, made, read, drafts, counter)

@@ -6,9 +6,10 @@ wrote it. Which calls do is told by what they call, and by their first argument 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
+
+from kb_core.values import lazy_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,7 +45,7 @@ _TEXTS = frozenset({"string", "template_string", "string_literal"})
 _NAMES = frozenset({"simple_symbol", "constant", "scope_resolution", "identifier", "pair"})
 _BLOCKS = ("do_block", "block")
 _FUNCTIONS = frozenset({"arrow_function", "function_expression"})
-_SPACE = re.compile(r"\s+")
+_SPACE = lazy_pattern(r"\s+")
 
 
 def said_of(node: Node) -> Said | None:

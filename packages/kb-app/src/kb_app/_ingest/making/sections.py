@@ -14,7 +14,6 @@ asks is after one of them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from typing import NamedTuple
 from kb_app._ingest.making.cutting import BLOCK, LINE, PART, SECTION, Group, Piece, Sizes, pack
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument
 from kb_core.ports import TokenCounter
+from kb_core.values import lazy_pattern
 
 __all__ = ["column_names", "section_chunks"]
 
@@ -30,12 +30,12 @@ _TINY = 4
 _LINE_KINDS = frozenset({"code", "table", "html", "front_matter"})
 """Kinds of blocks in which a full stop ends nothing."""
 _LONGEST_NAME, _LONGEST_NAMES = 60, 80
-_VALUE = re.compile(r"[-+(]?[\d.,:/ %€$£¥T-]*\d[\d.,:/ %€$£¥)TZ-]*")
-_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
-_MARKS = re.compile(r"[*_`]+|\[([^\]]*)\]\([^()]*\)")
-_CELLS = re.compile(r"(?<!\\)\||\t")
-_TAGS = re.compile(r"<[^<>\n]*>")
-_ADDRESS = re.compile(r"\w+://\S+")
+_VALUE = lazy_pattern(r"[-+(]?[\d.,:/ %€$£¥T-]*\d[\d.,:/ %€$£¥)TZ-]*")
+_RULE = lazy_pattern(r"[\s|:+=-]*-[\s|:+=-]*")
+_MARKS = lazy_pattern(r"[*_`]+|\[([^\]]*)\]\([^()]*\)")
+_CELLS = lazy_pattern(r"(?<!\\)\||\t")
+_TAGS = lazy_pattern(r"<[^<>\n]*>")
+_ADDRESS = lazy_pattern(r"\w+://\S+")
 _ENTRY = 3
 """How many times its tokens a row that tells of a name counts, towards the target: questions about
 settings find as many with 5, which makes a quarter more passages of it, and fewer with 2."""

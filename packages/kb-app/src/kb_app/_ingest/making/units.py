@@ -17,14 +17,13 @@ it is a function.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 from kb_app._ingest.making.blocks import Region
 from kb_app._ingest.making.said import said_of
-from kb_core.values import dataclass, replace
+from kb_core.values import dataclass, lazy_pattern, replace
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -188,8 +187,8 @@ def _is_defined(node: Node) -> bool:
 
 _LONGEST = 120
 _LONG_LINES = 4
-_SPACE = re.compile(r"\s+")
-_GENERIC = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+_SPACE = lazy_pattern(r"\s+")
+_GENERIC = lazy_pattern(r"<[^<>]*>|\[[^\[\]]*\]")
 _FUNCTIONS = frozenset({
     "arrow_function", "function_expression", "function", "generator_function", "class",
     "anonymous_function", "lambda_literal",
@@ -253,7 +252,7 @@ def _declarator(node: Node) -> str:
     return _text(inner)
 
 
-_OF_TESTS = re.compile(r"(?:TYPED_)?TEST(?:_[FP])?")
+_OF_TESTS = lazy_pattern(r"(?:TYPED_)?TEST(?:_[FP])?")
 
 
 def _function(node: Node) -> str:
@@ -278,7 +277,7 @@ def _after_macro(declarator: Node | None) -> str:
     return _text(last[0].child_by_field_name("function"))
 
 
-_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
+_MACRO = lazy_pattern(r"[A-Z][A-Z0-9_]{2,}")
 
 
 def _bodies_of_macros(nodes: Iterable[Node]) -> dict[int, Node]:

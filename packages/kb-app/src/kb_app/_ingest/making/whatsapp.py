@@ -30,7 +30,7 @@ _BEGINS = lazy_pattern(
     rf"(?:\u200e?\[{_STAMP}(?:[:.]\d\d)?{_HALF}\] )".replace("?P<", "?P<i_")
     + rf"|(?:{_STAMP}{_HALF}(?: - |, (?=[^:\n]{{1,60}} : )))"
 )
-_MAY_BEGIN = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n ]{0,9}(?:\xe2\x80\x8e)?\[?\d")
+_MAY_BEGIN = lazy_pattern(rb"(?:\xef\xbb\xbf)?[\r\n ]{0,9}(?:\xe2\x80\x8e)?\[?\d")
 _SAID = lazy_pattern(r"(?P<who>[^:\n\"“„«]{1,60}?) ?: (?P<text>.*)", re.DOTALL)
 _NO_SIGN = lazy_pattern("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _OMITTED = lazy_pattern(r"<[^<>\n]{3,60}>")

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from typing import BinaryIO
 
 from kb_core.errors import InvalidInput
 from kb_core.text import nfc
+from kb_core.values import lazy_pattern
 
 __all__ = [
     "LeadsOut",
@@ -42,7 +42,7 @@ __all__ = [
     "spell",
 ]
 
-_ESCAPED = re.compile("[%\udc80-\udcff]")
+_ESCAPED = lazy_pattern("[%\udc80-\udcff]")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe would wait for somebody to write.
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC

@@ -6,16 +6,15 @@ is not installed, and nothing that a checked-out configuration names is executed
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from kb_app._ingest.seeing.files import spell
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = ["Checkouts", "Repository", "RepositoryFinder"]
 
-_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40,64}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ is that of its unit; of merged ones, their symbols, with commas.
 from __future__ import annotations
 
 import importlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -48,7 +47,7 @@ from kb_app._ingest.making.units import find_units
 from kb_app._ingest.making.versions import CODE as _PARSER, CODE_CHUNKS as _CHUNKER
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import Content, TokenCounter
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -113,12 +112,14 @@ def _without_endless(lines: Lines) -> str | None:
 
 
 _CONSTANTS = "constants"
-_IMPORTING = re.compile(r"import|^use_declaration|_use_|include|using_directive|^package_|^future_")
+_IMPORTING = lazy_pattern(
+    r"import|^use_declaration|_use_|include|using_directive|^package_|^future_"
+)
 _BRANCHES = frozenset({"if_statement", "try_statement"})
 _DEEPEST = 3
 """How far branches within branches are looked into for imports."""
 _AMONG_IMPORTS = frozenset({"comment", "line_comment", "block_comment", "expression_statement"})
-_GIVES_A_VALUE = re.compile(r"[ \t]*[\w$][\w$ ]*(?::[^=\n]+)?=\s*(?:[-+(\[{]\s*)?[\"'`\d]")
+_GIVES_A_VALUE = lazy_pattern(r"[ \t]*[\w$][\w$ ]*(?::[^=\n]+)?=\s*(?:[-+(\[{]\s*)?[\"'`\d]")
 
 
 def _with_constants(
@@ -182,7 +183,7 @@ def _lists_names(node: tree_sitter.Node) -> bool:
     return node.type == "expression_statement" and (node.text or b"").startswith(b"__all__")
 
 
-_ITEMS = re.compile(
+_ITEMS = lazy_pattern(
     rb"\{\s*(?:///?|/\*|#!?\[|[a-z_]\w*!\s*\{|(?:pub|unsafe|async|const|static|extern|fn|struct|enum"
     rb"|union|impl|trait|mod|use|type)\b)"
 )

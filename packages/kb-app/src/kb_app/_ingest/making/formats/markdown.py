@@ -45,7 +45,7 @@ from kb_core.documents import (
     SourceFile,
 )
 from kb_core.ports import Content, TokenCounter
-from kb_core.values import dataclass, field
+from kb_core.values import dataclass, field, lazy_pattern
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -69,14 +69,14 @@ _KINDS = {
     "table_open": "table",
 }
 _NOT_LINES = str.maketrans({"\r": " ", "\0": "\ufffd"})
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.{0,1000})|[ \t]*$)")
-_WIKI = re.compile(r"\[\[([^\[\]|\n]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
-_DECORATION = re.compile(
+_ATX = lazy_pattern(r" {0,3}(#{1,6})(?:[ \t]+(.{0,1000})|[ \t]*$)")
+_WIKI = lazy_pattern(r"\[\[([^\[\]|\n]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_DECORATION = lazy_pattern(
     r"!?\[[^\[\]\n]{0,300}\]\([^()\n]{0,1000}\)|!\[\[[^\[\]\n]{0,300}\]\]|<[^<>]{0,1000}>"
     r"|(?<!\S)#[\w/-]{1,200}"
 )
 _DECORATION_LINES = 20
-_MARKED_END = re.compile(r"\s*(?:\{[^{}]{0,200}\}|#+)\s*$")
+_MARKED_END = lazy_pattern(r"\s*(?:\{[^{}]{0,200}\}|#+)\s*$")
 
 
 class MarkdownParser:
@@ -284,14 +284,14 @@ def _inline() -> MarkdownIt:
 
 _MOST_CHARACTERS = 65_536
 _CLOSING = {
-    "---": re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE),
-    "+++": re.compile(r"^\+\+\+[ \t]*$", re.MULTILINE),
+    "---": lazy_pattern(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE),
+    "+++": lazy_pattern(r"^\+\+\+[ \t]*$", re.MULTILINE),
 }
-_OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
-_TOP_LEVEL_KEY = re.compile(r"^[^\s#\-\[\]{}&*!|>%@`][^\n:=]{0,200}[:=]", re.MULTILINE)
+_OPENING = lazy_pattern(r"(---|\+\+\+)[ \t]*\n")
+_TOP_LEVEL_KEY = lazy_pattern(r"^[^\s#\-\[\]{}&*!|>%@`][^\n:=]{0,200}[:=]", re.MULTILINE)
 _UNREADABLE = (ValueError, TypeError, RecursionError, OverflowError)
-_UNQUOTED = re.compile(r"[^\n:]+:[ \t]+(\w[^\n]*)\n?")
-_NESTING = re.compile(r"[\[{]|(?:[-?][ \t]+){20}")
+_UNQUOTED = lazy_pattern(r"[^\n:]+:[ \t]+(\w[^\n]*)\n?")
+_NESTING = lazy_pattern(r"[\[{]|(?:[-?][ \t]+){20}")
 _MOST_NESTING = 200
 _MOST_VALUES = 20_000
 """How many values a front matter may have where its aliases are written out."""

@@ -30,14 +30,15 @@ from kb_app._ingest.making.sections import section_chunks
 from kb_app._ingest.making.versions import PARAGRAPHS as _CHUNKER, TEXT as _PARSER
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument, SourceFile
 from kb_core.ports import Content, TokenCounter
+from kb_core.values import lazy_pattern
 
 __all__ = ["ParagraphChunker", "TextParser"]
 
 
 _TITLE_MAX = 200
-_ORG = re.compile(r"(\*{1,20})[ \t]+(\S.*)")
-_ORG_KEYWORD = re.compile(r"[ \t]*#\+(\w+):[ \t]*(\S.*)", re.IGNORECASE)
-_FIELD = re.compile(r":([\w-]+):[ \t]+(\S.*)")
+_ORG = lazy_pattern(r"(\*{1,20})[ \t]+(\S.*)")
+_ORG_KEYWORD = lazy_pattern(r"[ \t]*#\+(\w+):[ \t]*(\S.*)", re.IGNORECASE)
+_FIELD = lazy_pattern(r":([\w-]+):[ \t]+(\S.*)")
 _SAYS = {
     "created": "created", "date": "date", "filetags": "tags", "keywords": "tags", "lang": "lang",
     "language": "lang", "modified": "modified", "revdate": "date", "tags": "tags",
@@ -49,22 +50,22 @@ _ORG_STATES = frozenset(
     {"CANCELED", "CANCELLED", "DONE", "HOLD", "IN-PROGRESS", "MAYBE", "NEXT", "PROJ", "SOMEDAY",
      "STARTED", "TODO", "WAIT", "WAITING"}
 )  # fmt: skip
-_ORG_TAGS = re.compile(r"[ \t]+:([\w@#%:]+):[ \t]*$")
-_ORG_PRIORITY = re.compile(r"\[#[A-Z0-9]\][ \t]*")
-_DAY = re.compile(r"[<\[]?(\d{4}-\d\d-\d\d)")
+_ORG_TAGS = lazy_pattern(r"[ \t]+:([\w@#%:]+):[ \t]*$")
+_ORG_PRIORITY = lazy_pattern(r"\[#[A-Z0-9]\][ \t]*")
+_DAY = lazy_pattern(r"[<\[]?(\d{4}-\d\d-\d\d)")
 _HEAD = 60
 """How many lines of a file say something of it."""
-_ADOC = re.compile(r"(={1,6})[ \t]+(\S.*)")
-_WIKI = re.compile(r"(={1,6})[ \t]*([^=\s].*?)[ \t]*\1[ \t]*")
-_PAGE = re.compile(
+_ADOC = lazy_pattern(r"(={1,6})[ \t]+(\S.*)")
+_WIKI = lazy_pattern(r"(={1,6})[ \t]*([^=\s].*?)[ \t]*\1[ \t]*")
+_PAGE = lazy_pattern(
     r"(={2,6})[ \t]*([^=\s](?:.*?[^=\s])?)[ \t]*\1[ \t]*|---(\+{1,6})!*[ \t]*([^+\s].*)"
 )
 _PAGES, _MOST_SIGNS = ("txt", "text"), 7
 """What pages of DokuWiki, Zim and TWiki are called; in the first two, six signs are the top."""
-_TEXTILE = re.compile(r"h([1-6])[^.\s]{0,80}\.[ \t]+(\S.*)")
+_TEXTILE = lazy_pattern(r"h([1-6])[^.\s]{0,80}\.[ \t]+(\S.*)")
 _LATEX, _TEXINFO = ("tex", "ltx", "latex"), ("texi", "texinfo", "txi")
 _DOCBOOK = ("sgml", "dbk", "docbook", "xml")
-_SETTING = re.compile(r"\s|$|\.\.|:|//|#")
+_SETTING = lazy_pattern(r"\s|$|\.\.|:|//|#")
 """Lines that may stand before a heading that opens the text: settings, comments, blanks."""
 
 
