@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -34,6 +34,9 @@ class World:
     later: timedelta = timedelta()
     opened: int = 0
     kinds: list[str] = field(default_factory=list)
+    executor: type[InlineExecutor[Any, Any]] = InlineExecutor
+    meanwhile: Callable[[], object] = lambda: None
+    """What happens when the store is about to be opened."""
 
     @property
     def notes(self) -> Path:
@@ -48,9 +51,10 @@ class World:
 
         def session() -> WriteSession:
             self.opened += 1
+            self.meanwhile()
             return parts.session()
 
-        inline = replace(parts, executor=lambda task, _: InlineExecutor(task), session=session)
+        inline = replace(parts, executor=lambda task, _: self.executor(task), session=session)
         return KnowledgeBase(self.config, inline)
 
     def ingest(self, *paths: str, **options: Any) -> IngestReport:  # noqa: ANN401 - as they are declared
@@ -240,6 +244,37 @@ def test_a_file_is_walked_once_where_a_walk_finds_something_to_do(world: World) 
 
     assert world.kinds.count("scan_started") == 1
     assert world.found("melon") == ["pear.md"]
+
+
+class AtOnce(InlineExecutor[Any, Any]):
+    """Does tasks when it is given them, as a worker does beside the run."""
+
+    def follow(self, tasks: Iterable[Any], /) -> Generator[Any]:
+        told = [*super().follow(tasks)]
+        return (one for one in told)
+
+
+def test_what_has_changed_is_read_while_the_store_is_opened(world: World) -> None:
+    world.executor = AtOnce
+    world.meanwhile = (world.notes / "pear.md").unlink
+    edit(world)
+
+    assert world.ingest().counts["updated"] == 1
+    assert world.found("melon") == ["pear.md"]
+
+
+def test_what_was_read_is_thrown_away_where_somebody_has_written_meanwhile(world: World) -> None:
+    another = replace(world)
+
+    def write() -> None:
+        (world.notes / "pear.md").write_text("# Pear\n\nIt was a quince in the end.\n", "utf-8")
+        assert another.ingest().counts["updated"] == 1
+
+    world.executor, world.meanwhile = AtOnce, write
+    edit(world)
+
+    assert world.ingest().counts["unchanged"] == 3
+    assert (world.found("melon"), world.found("quince")) == ([], ["pear.md"])
 
 
 def test_a_run_that_is_stopped_leaves_no_seal(world: World) -> None:

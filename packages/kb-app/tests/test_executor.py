@@ -120,6 +120,15 @@ def test_children_start_with_the_tasks_and_only_as_many() -> None:
         assert len(made.pids) == 1
 
 
+def test_the_first_task_begins_before_anything_is_asked_for() -> None:
+    with executor("double") as made:
+        following = made.follow([4])
+        while not made.pids:
+            time.sleep(0.001)
+
+        assert [one.value for one in following if isinstance(one, Outcome)] == [8]
+
+
 def test_one_worker_does_what_another_would_not_pay_for() -> None:
     made = ProcessExecutor[str, Any](f"{CHORES}:do", workers=4, expected=40, worth_secs=60)
     with made:

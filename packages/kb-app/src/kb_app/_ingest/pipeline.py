@@ -11,24 +11,21 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from kb_app._ingest import outcomes
-from kb_app._ingest.added.assets import given_trust
 from kb_app._ingest.fates import Fate, apart, rows_beside, taking_back
-from kb_app._ingest.making.record import Made, Task, make
+from kb_app._ingest.making.record import Made, Task
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pace import Pace
-from kb_app._ingest.plan import Plan, Wanted, has_these_settings, source_row, unchanged_item
-from kb_app._ingest.seeing.files import location
-from kb_app._ingest.seeing.repository import RepositoryFinder
-from kb_app._ingest.settings import Settings, unjudging
+from kb_app._ingest.plan import Plan, Wanted, source_row, unchanged_item
+from kb_app._ingest.reading import Reader, Reading, settings_for
+from kb_app._ingest.settings import Settings
 from kb_app._ingest.workers.worker import error_of
-from kb_app._media import PHASES, medium_of
+from kb_app._media import PHASES
 from kb_app._parts import Parts
 from kb_app.config import Config
 from kb_core import logs
@@ -48,7 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Run", "process"]
 
 _THERE = frozenset({FileState.INDEXED, FileState.PENDING})
-_USABLE = _THERE | {FileState.SKIPPED}
 _ROWS_PER_BATCH = 5000
 _CHUNKS_PER_BATCH = 4000
 _CHUNKS_PER_LOOK = 16_000
@@ -71,6 +67,8 @@ class Run:
     session: WriteSession
     stop: Event
     tally: Tally
+    ahead: Reading | None = None
+    """What of the first plans is being read already."""
     end: Callable[[], object] = lambda: None
     """Records that it is over; what is committed to the truth before is published with that."""
 
@@ -79,6 +77,10 @@ class Run:
         """Whether passages without a vector get one, once all is read, or it fails for that."""
         wanted = self.options.embed and self.config.ingest.embed and not self.stop.is_set()
         return wanted and self.parts.model_or_absence() != (None, None)
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.parts, self.settings, self.options, self.session.data.costly)
 
     @property
     def clock(self) -> Clock:
@@ -188,7 +190,12 @@ class _Writing:
 
     def outcomes(self, plans: Sequence[Plan]) -> Generator[IngestEvent]:
         """Have every wanted file made, and take in what comes of it."""
-        yield from self._make([(plan, want) for plan in plans for want in plan.wanted])
+        wanted, ahead = [(plan, want) for plan in plans for want in plan.wanted], self._run.ahead
+        if ahead is not None and ahead.wanted:
+            yield from self._taken(ahead)
+            wanted = wanted[len(ahead.wanted) :]
+        if not self._run.stop.is_set():
+            yield from self._make(wanted)
 
     def later_phases(self) -> Generator[IngestEvent]:
         """Have what waits for a later phase made again, newest first; it replaces what is there.
@@ -204,14 +211,16 @@ class _Writing:
     def _make(
         self, wanted: Sequence[tuple[Plan, Wanted]], phases: tuple[str, ...] = ()
     ) -> Generator[IngestEvent]:
-        run, done, total = self._run, 0, len(wanted)
-        known = {(w.file.source_id, w.file.path): (plan, w) for plan, w in wanted}
-        repositories = RepositoryFinder()
-        tasks = (_task(plan, want, run, repositories, phases) for plan, want in wanted)
-        executor = run.parts.executor(make, total)
+        enclosed = self._run.session.store.enclosed
+        yield from self._taken(self._run.reader.read(wanted, enclosed, phases), phases)
+
+    def _taken(self, reading: Reading, phases: tuple[str, ...] = ()) -> Generator[IngestEvent]:
+        """Take in what comes of a *reading*."""
+        run, done, total = self._run, 0, len(reading.wanted)
+        known = {(w.file.source_id, w.file.path): (plan, w) for plan, w in reading.wanted}
         pace = Pace({key: want.file.size for key, (_, want) in known.items()} if phases else {})
-        try:
-            for result in executor.follow(tasks):
+        with closing(reading):
+            for result in reading:
                 file = result.task.file
                 if isinstance(result, Notice):
                     yield self._under_way(result, total, pace)
@@ -240,8 +249,6 @@ class _Writing:
                 yield from self.flush()
                 if run.stop.is_set():
                     return
-        finally:
-            executor.close()
 
     def _note_waiting(self, plan: Plan, want: Wanted, made: Made | None) -> None:
         row = self._batch.files[-1]
@@ -408,7 +415,7 @@ class _Writing:
                 self._run.tally.phase_secs[named] += millis / 1000
             keeps = not is_late and outcomes.knows_more(want, made)
             return self._keep(want, made) if keeps else self._store(want, made)
-        settings = _settings(want, self._run)
+        settings = settings_for(want, self._run.settings)
         if made is None:
             row, item = outcomes.failure(want, error or {}, settings, self._now)
         elif made.skipped is not None and outcomes.stays(want, made):
@@ -483,55 +490,3 @@ class _Writing:
         candidates.remove(best)
         del self._gone[(best.source_id, best.path)]
         return best
-
-
-def _settings(want: Wanted, run: Run) -> Settings:
-    return run.settings if want.asset is None else unjudging(run.settings)
-
-
-def _task(
-    plan: Plan, want: Wanted, run: Run, repositories: RepositoryFinder, phases: tuple[str, ...]
-) -> Task:
-    # What is kept as an asset has left the repository that it may come from.
-    repository = None
-    if want.asset is None:
-        file = location(plan.source.root, want.file.path, want.raw_path)
-        repository = repositories.of_folder(Path(file).parent)
-    known = want.known
-    # What it was made with before is no reason not to go through a later phase.
-    usable = known is not None and known.state in _USABLE and not phases
-    return Task(
-        root=plan.source.root,
-        file=want.file,
-        raw_path=want.raw_path,
-        settings=_settings(want, run),
-        known_fingerprint=known.fingerprint if known and usable and not run.options.force else None,
-        indexed_at=run.clock(),
-        repo=repository.name if repository else None,
-        repo_branch=repository.branch if repository else None,
-        repo_commit=repository.commit if repository else None,
-        asset=want.asset,
-        trust=given_trust(want.asset),
-        title=want.title,
-        follow_links=plan.source.follow_links,
-        phases=phases,
-        known_enclosed={} if phases else _known_enclosed(want, run),
-        costly=str(run.session.data.costly) if phases else None,
-    )
-
-
-def _known_enclosed(want: Wanted, run: Run) -> Mapping[str, str]:
-    """Return the hashes of what is within a file, where these bytes would be parsed the same."""
-    known, file = want.known, want.file
-    is_same = (
-        known is not None
-        and known.state is FileState.INDEXED
-        and medium_of(file.media).holds_files
-        and not run.options.force
-        and has_these_settings(file, known, _settings(want, run))
-    )
-    if not is_same:
-        return {}
-    into = enclosed_path(file.path, "")
-    stored = run.session.store.enclosed(file.source_id, file.path)
-    return {path.removeprefix(into): digest for path, digest in stored.items()}

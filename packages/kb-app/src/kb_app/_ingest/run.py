@@ -13,7 +13,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock
@@ -28,6 +28,7 @@ from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
 from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
+from kb_app._ingest.reading import Reader
 from kb_app._ingest.seeing.files import spell
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
 from kb_app._ingest.sought import Telling, forget_told, leave_unsought
@@ -96,9 +97,15 @@ def ingest(
                 note_quiet_run(data, _past(tally, begun, parts.clock))
             yield _last_event(tally, scope, options, parts.clock, aborted=False)
             return
-    with open_run(config, options, parts, stop, tally) as run:
+    reader = Reader(parts, settings, options, DataDir(config.storage.data_dir).costly)
+    with (
+        closing(reader.begin(ready or ())) as ahead,
+        open_run(config, options, parts, stop, tally) as run,
+    ):
         if state is None or state.known.sequence != run.session.control.sequence:
             state = ready = None
+            ahead.close()
+        run = replace(run, ahead=None if ready is None else ahead)  # noqa: PLW2901 - the same run
         yield from recorded(run, "ingest", scope, partial(_both_phases, ready=ready))
         model, data = parts.model(), run.session.data
         # What was whole before is so after a run of what has changed.

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from itertools import chain
 from queue import Empty
 from typing import Any, Generic, TypeVar
 
@@ -132,14 +133,25 @@ class ProcessExecutor(Generic[T, R]):
         return outcomes_of(self.follow(tasks))
 
     def follow(self, tasks: Iterable[T], /) -> Generator[Outcome[T, R] | Notice[T]]:
+        """As the port has it; the first task is begun before anything is asked for."""
         if self._current is not None:
             raise RuntimeError("this executor is running already; finish or close that run first")
-        this_run = self._current = object()
-        queues, under_way, weight = self._queues, 0, 0
+        numbered = enumerate(tasks)
+        first = next(numbered, None)
+        self._current = object()
+        if first is not None:
+            self._submit(*first, 0)
+        return self._followed(first, numbered)
+
+    def _followed(
+        self, first: tuple[int, T] | None, rest: Iterator[tuple[int, T]]
+    ) -> Generator[Outcome[T, R] | Notice[T]]:
+        this_run, queues, under_way, weight = self._current, self._queues, 0, 0
         weigh = self._weigh or _nothing
         try:
-            for index, task in enumerate(tasks):
-                self._submit(index, task, under_way)
+            for index, task in () if first is None else chain([first], rest):
+                if under_way or index:
+                    self._submit(index, task, under_way)
                 under_way += 1
                 weight += weigh(task)
                 while done := self._take(queues, wait=self._is_enough(under_way, weight)):
