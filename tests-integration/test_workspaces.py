@@ -13,6 +13,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -1361,8 +1362,11 @@ def test_who_wants_all_gives_way_twice_at_most(
     assert gave_way == [True, True, False]
 
 
+@pytest.mark.parametrize("stays", [True, False], ids=["one process", "a process for each call"])
 def test_every_change_before_a_call_is_seen_and_nothing_is_looked_at_where_there_is_none(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+    stays: bool,
 ) -> None:
     monkeypatch.setattr(again, "_TICK_NS", 0)  # else what is new is looked at once more
     looks = looks_of(monkeypatch)
@@ -1390,23 +1394,64 @@ def test_every_change_before_a_call_is_seen_and_nothing_is_looked_at_where_there
         ((folder / "newer/kebab.duckdb").unlink, {"deep/b.md", "newer/e.md"}),
         (lambda: remove_folder(folder / "newer"), {"deep/b.md"}),
     ]
-    with place_of(config, str(folder), environ=environ).open() as kb:
+    place = place_of(config, str(folder), environ=environ)
+    with place.open() as one:
+
+        @contextmanager
+        def opened() -> Iterator[Any]:
+            if stays:
+                yield one
+            else:
+                with place.open() as another:
+                    yield another
 
         def holding() -> set[str]:
-            found = kb.grep(GrepQuery(pattern="walrus"))["files"]
+            with opened() as kb:
+                found = kb.grep(GrepQuery(pattern="walrus"))["files"]
             return {file["doc_path"] for file in found}
 
-        kb.stats()  # which reads all
+        with opened() as kb:
+            kb.stats()  # which reads all
         assert holding() == {"a.md", "deep/b.md"}
-        for change, expected in changes:
+        for change, expected in changes if stays else changes[:4]:
             looks.clear()
             change()
             assert holding() == expected
             assert looks == ["looked"]
             assert holding() == expected
-            kb.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL))
-            kb.fetch("README.md")
+            with opened() as kb:
+                kb.search(SearchQuery(text="walrus", mode=SearchMode.LEXICAL))
+                kb.fetch("README.md")
             assert looks == ["looked"]
+
+
+def test_what_another_process_saw_is_believed_for_some_minutes_and_of_the_same_settings(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(again, "_TICK_NS", 0)
+    looks = looks_of(monkeypatch)
+
+    def look(**environ: str) -> int:
+        looks.clear()
+        found = home.json("search", "otter", "--in", str(home.folder), **environ)
+        assert [hit["doc_path"] for hit in found["hits"]] == ["README.md"]
+        return len(looks)
+
+    home.run("status", "--in", str(home.folder))  # which reads all
+    assert look() == 0
+    kept = home.caches[0] / "data/run/looked.json"
+    told = json.loads(kept.read_bytes())
+    for walked, expected in ((told["walked"] - 301, 1), (told["walked"] + 301, 1)):
+        kept.write_text(json.dumps({**told, "walked": walked}))
+        assert (look(), look()) == (expected, 0)
+    kept.write_bytes(kept.read_bytes()[:-9])
+    assert (look(), look()) == (1, 0)
+
+    others = {"KEBAB_CHUNKING_TARGET_TOKENS": "128"}
+    assert (look(**others), look(**others), look(), look()) == (1, 0, 1, 0)
+    segment = next((home.caches[0] / "data/lexical/chunks").glob("*.store"))
+    segment.write_bytes(segment.read_bytes()[:-1])
+    assert (look(), look()) == (1, 0)
 
 
 def test_several_folders_are_one_workspace_with_a_source_each(home: Home) -> None:

@@ -67,6 +67,11 @@ class DataDir:
         return self.root / "run" / "seal.json"
 
     @property
+    def looked(self) -> Path:
+        """How a folder that is no source was at the last look."""
+        return self.root / "run" / "looked.json"
+
+    @property
     def watch(self) -> Path:
         """Who follows the sources, and when that one last looked."""
         return self.root / "run" / "watch.json"

@@ -119,6 +119,7 @@ class Looking(KnowledgeBase):
         """Who read all of a new folder has stopped for a call that waited for less."""
         self._remark = ""
         self._reads_late = False
+        self._has_recalled = False
         self._meanwhile: Meanwhile | None = None
         self._spare: Spare | None = None
         self._behind: Behind | None = None
@@ -194,6 +195,7 @@ class Looking(KnowledgeBase):
         if gives_way:
             self._waits.let_others_go_first()
         with self._turn:
+            self._recall(home)
             if self._is_known(own, home):
                 return True
             if gives_way and self._waits.cut.is_set():
@@ -204,17 +206,49 @@ class Looking(KnowledgeBase):
                     return False
                 self._go_on()
             else:
-                _refuse_unless(self._is_there(), self._place.told)
+                _refuse_unless(self._there() is not None, self._place.told)
                 if not home.read().is_whole:
                     self._remark = "this folder was read in part, and nothing may be written"
             self._looked_at = time.monotonic()
             own.has_looked = own.sought is not None
             return True
 
-    def _is_there(self) -> bool:
+    def _there(self) -> IndexSnapshot | None:
+        """Return what there is to answer from, if it can be opened."""
         with suppress(IndexCorrupt):
-            return super()._snapshot_or_none() is not None
-        return False
+            return super()._snapshot_or_none()
+        return None
+
+    def _recall(self, home: Home) -> None:
+        """Take over how all was at the last look of another process, once."""
+        if self._has_recalled:
+            return
+        from kb_app._ingest.looked import recall
+
+        self._has_recalled = True
+        self._reads_late |= home.read().reads_late
+        found = recall(DataDir(self._config.storage.data_dir), self._looks_by(), _TRUSTED_SECS)
+        there = self._there() if found is not None else None
+        if found is not None and there is not None and not there.damage:
+            self._looked, ago = found
+            self._walked_at = self._looked_at = time.monotonic() - ago
+
+    def _keep_looked(self) -> None:
+        """Leave how all was to the next process, where this one does not stay."""
+        if self._meanwhile is not None or self._left.files or not _may_tell(self._looked):
+            return
+        from kb_app._ingest.looked import keep
+
+        data, ago = DataDir(self._config.storage.data_dir), time.monotonic() - self._walked_at
+        keep(data, self._looks_by(), self._looked, ago)
+
+    def _looks_by(self) -> str:
+        from kb_app._ingest.looked import looked_by
+        from kb_app._ingest.settings import ingest_settings, source_specs
+
+        specs, settings = source_specs(self._config, ()), ingest_settings(self._config)
+        late = () if self._reads_late else tuple(LATE)
+        return looked_by(specs, settings, tuple({*late, *phases_off(self._config)}))
 
     def _is_known(self, own: Call, home: Home) -> bool:
         """Say whether what a call waits for is read, as far as that is quick to tell."""
@@ -262,6 +296,7 @@ class Looking(KnowledgeBase):
                 self._make_anew()
             is_whole = known.is_whole or not (self._left.files or self._is_cut)
             home.use(self._place.folders, is_whole=is_whole, reads_late=self._reads_late)
+            self._keep_looked()
         except OSError as error:
             raise home.unusable(error) from error
         return not self._is_cut

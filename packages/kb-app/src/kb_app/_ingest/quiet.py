@@ -40,7 +40,7 @@ from kb_core.values import dataclass
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["Sealed", "is_sealed", "nothing_to_do", "published", "seal", "sealed"]
+__all__ = ["Sealed", "is_sealed", "nothing_to_do", "published", "seal", "sealed", "sealed_by"]
 
 _NOTED_EVERY_SECS = 3600
 
@@ -145,13 +145,16 @@ def _look_at_added(known: Known, data: DataDir, settings: Settings) -> list[Plan
     return [plan] if plan.scanned else []
 
 
-def seal(data: DataDir, missing: Mapping[str, int]) -> None:
-    """Leave the seal: the run saw everything, and what it wrote is complete."""
+def seal(data: DataDir, missing: Mapping[str, int], by: str = "") -> None:
+    """Leave the seal: the run saw everything, and what it wrote is complete.
+
+    *by* tells by which settings that was; where nothing but vectors was written, it stays.
+    """
     try:
         marks = _marks(data)
     except FileNotFoundError:  # a store or an index that is no file shows no change, either
         return
-    text = json.dumps({"marks": marks, "missing": missing})
+    text = json.dumps({"marks": marks, "missing": missing, "by": by})
     new = data.seal.with_name(f"{data.seal.name}.new")
     with disk_errors("note that all was seen"):
         new.write_text(text, "utf-8")
@@ -162,6 +165,12 @@ def seal(data: DataDir, missing: Mapping[str, int]) -> None:
 def is_sealed(data: DataDir) -> bool:
     """Say whether the store and the index are as a run left them that had seen everything."""
     return _read(data) is not None
+
+
+def sealed_by(data: DataDir) -> str:
+    """Return by which settings the run saw everything that left the seal; else nothing."""
+    found = _read(data)
+    return str(found.get("by", "")) if found is not None else ""
 
 
 def _read(data: DataDir) -> dict[str, Any] | None:

@@ -24,10 +24,11 @@ from kb_app._ingest.added.assets import Assets
 from kb_app._ingest.added.planning import plan_added, record_of_row, unrecorded, used_assets
 from kb_app._ingest.embedding import embed_batch, embed_missing
 from kb_app._ingest.estimate import expected
+from kb_app._ingest.looked import looked_by
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
-from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed
+from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed, sealed_by
 from kb_app._ingest.reading import Reader
 from kb_app._ingest.seeing.files import spell
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
@@ -112,7 +113,8 @@ def ingest(
         is_part = (options.paths and not state) or tally.left.files or run.session.shows_another
         is_whole = not (is_part or stop.is_set())
     if is_whole:  # and closed: nothing of it is written after this
-        seal(data, {model.key: tally.embeddings_missing} if model is not None else {})
+        missing = {model.key: tally.embeddings_missing} if model is not None else {}
+        seal(data, missing, looked_by(source_specs(config, ()), settings, options.without))
 
 
 def look(config: Config, parts: Parts) -> tuple[bool, frozenset[str]]:
@@ -187,13 +189,13 @@ def _sealing(
 ) -> Generator[WriteSession]:
     """Open a session for vectors alone, and renew the seal if nothing but them is new."""
     data = DataDir(config.storage.data_dir)
-    was_sealed = is_sealed(data)
+    was_sealed, by = is_sealed(data), sealed_by(data)
     with parts.session() as session:
         is_same = session.control.sequence == sequence
         yield session
         missing = session.store.count_missing(model_key)
     if was_sealed and is_same:
-        seal(data, {model_key: missing})
+        seal(data, {model_key: missing}, by)
 
 
 def _both_phases(run: Run, ready: list[Plan] | None) -> Generator[IngestEvent]:

@@ -67,6 +67,7 @@ __all__ = [
     "remembering_hashes",
     "settings_hash",
     "source_specs",
+    "told_apart",
     "unjudging",
 ]
 
@@ -360,11 +361,24 @@ def locked_hash(file: SourceFile, settings: Settings) -> str:
     Of these it takes in 16 bits: they tell that others are known now, and too little to tell
     which. What could open it is a part of it, too.
     """
-    known = [told["passwords"] for told in settings.options.values() if "passwords" in told]
-    digits = fingerprint({"passwords": known})[:_CHECK_DIGITS]
+    digits = _check_digits(settings)
     by = UNLOCKING.version if file.media == Media.OFFICE and UNLOCKING.is_installed else ""
     told = {"settings": settings_hash(file, settings), "locked": digits, "by": by}
     return fingerprint(told)
+
+
+def _check_digits(settings: Settings) -> str:
+    known = [told["passwords"] for told in settings.options.values() if "passwords" in told]
+    return fingerprint({"passwords": known})[:_CHECK_DIGITS]
+
+
+def told_apart(settings: Settings) -> str:
+    """Return what tells *settings* from others, as text; of passwords so little as above."""
+    options = {
+        media: {name: value for name, value in told.items() if name != "passwords"}
+        for media, told in settings.options.items()
+    }
+    return f"{replace(settings, options=options)!r} {_check_digits(settings)}"
 
 
 def _told(media: str, options: Mapping[str, Mapping[str, object]]) -> str:
