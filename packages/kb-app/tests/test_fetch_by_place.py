@@ -300,6 +300,22 @@ class Otter:
 """
 
 
+@pytest.mark.parametrize(
+    ("opens", "closes"),
+    [('"""', '"""'), ("'''", "'''.strip()"), ("`", "`;"), ("<<~EOS", "EOS"), ("<<<'EOS'", "EOS;")],
+)
+def test_a_constant_reaches_as_far_as_its_text(opens: str, closes: str) -> None:
+    """What stands in that is no constant."""
+    text = f"FIRST = 1\nSCRIPT = {opens}\nlocal key = 2\n\nreturn key\n{closes}\nLAST = 3 << 4\nx\n"
+    with kb_of(document("a.py", text, media="code")) as kb:
+        names = {one["name"]: one["line_end"] for one in kb.outline("a.py")["entries"]}
+        found = kb.fetch("a.py#SCRIPT")
+
+    assert names == {"FIRST": 1, "SCRIPT": 6, "LAST": 7}
+    assert found["text"].startswith("SCRIPT = ")
+    assert found["text"].rstrip().endswith(closes)
+
+
 def test_an_outline_names_functions_within_functions() -> None:
     units = (
         _unit("@wraps", "def __repr__():\n        pass", "serve", 1, code=NESTED),

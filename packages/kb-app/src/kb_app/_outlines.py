@@ -42,6 +42,11 @@ _BESIDE = 2
 _FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
 _OPENS = ("{", "(", "[", ":")
+_QUOTES = ('"""', "'''", "`")
+_HERE = re.compile(r"(?<!<)<<[-~<]?\s*[\"']?([A-Za-z_]\w*)[\"']?[^<>]*$")
+"""What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
+_LONGEST_TEXT = 2_000
+"""Lines of a text that a constant has, at most."""
 
 
 def outline_of(
@@ -114,7 +119,12 @@ def joined(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
-    """Return the last line, from 1, of what begins with line *first* and is indented below it."""
+    """Return the last line, from 1, of what begins with line *first* and is indented below it.
+
+    Where that line opens a text of several lines, it is the one that closes it.
+    """
+    if (closing := _closing_of_text(lines, first)) is not None:
+        return closing
     last, own = first, indent_of(lines[first - 1])
     for number in range(first + 1, len(lines) + 1):
         line = lines[number - 1]
@@ -127,6 +137,20 @@ def end_of(lines: Sequence[str], first: int) -> int:
                 return number
         last = number
     return last
+
+
+def _closing_of_text(lines: Sequence[str], first: int) -> int | None:
+    """Return the line, from 1, that closes a text that line *first* opens and leaves open."""
+    opening = lines[first - 1]
+    open_ = [quote for quote in _QUOTES if opening.count(quote) % 2]
+    here = _HERE.search(opening) if not open_ else None
+    if not open_ and here is None:
+        return None
+    for number in range(first + 1, min(len(lines), first + _LONGEST_TEXT) + 1):
+        line = lines[number - 1]
+        if open_[0] in line if here is None else line.strip().rstrip(";,)") == here[1]:
+            return number
+    return None
 
 
 def comes_from_elsewhere(line: str) -> bool:
