@@ -212,6 +212,21 @@ def test_a_label_answers_that_is_asked_for_below_the_name_of_what_has_it() -> No
     assert quoted == ["Default: `100`", "Told of a sale when it comes."]
 
 
+def test_a_name_over_a_label_is_asked_for_by_its_parts() -> None:
+    """``bodyLimit`` is the body limit; and an anchor says nothing, though it is called so."""
+    words = (KnownWord(("bodi",), 1.0), KnownWord(("limit",), 1.0), KnownWord(("default",), 1.0))
+    known = KnownWords(share=1.0, full_match=1.0, words=words)
+    said = "The default body reader replies if a body is over this limit, and says so."
+    text = f'<a id="body-limit-default"></a>\n\nDefault: `1048576`\n\n{said}\n'
+    named = cast("StoredChunk", {**chunk(text), "heading_path": ["bodyLimit"], "lang": "en"})
+
+    found = evidence_of("the default body limit", [named], [1.0], known, Near(0.85))
+
+    assert found is not None
+    quoted = extracts(found)
+    assert quoted[0].text.startswith("Default: `1048576`")
+
+
 @pytest.mark.parametrize(
     ("dates", "nearness", "quoted"),
     [

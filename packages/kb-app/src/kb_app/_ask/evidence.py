@@ -319,7 +319,8 @@ def _cut(chunk: StoredChunk, holding: _Holding) -> _Cut:
     parts = units_of(chunk)
     texts = [chunk["text"][unit.start : unit.end] for unit in parts]
     held = [holding.words_in(text, lang) for text in texts]
-    around = holding.words_in(" ".join(over), lang)
+    named = " ".join(over)
+    around = holding.words_in(f"{named} {analyze(named).ident}", lang)
     titles = [", ".join(over)] if around.difference(*held) else []
     return _Cut(chunk, parts, texts, held, around, titles)
 
@@ -390,7 +391,9 @@ def _by_label(pieces: list[Piece], cut: _Cut, holding: _Holding) -> list[Piece]:
 
     labels = [label_of(piece) for piece in pieces]
     pieces = [
-        replace(piece, opens=1.0) if label and holding.telling <= label | cut.around else piece
+        _of_its_heading(piece, cut.around, holding)
+        if label and holding.telling <= label | cut.around
+        else piece
         for label, piece in zip(labels, pieces, strict=True)
     ]
     told = [(label, each) for label, each in zip(labels, pieces, strict=True) if label is not None]
@@ -406,6 +409,11 @@ def _by_label(pieces: list[Piece], cut: _Cut, holding: _Holding) -> list[Piece]:
         replace(piece, is_beside=is_beside(piece, label))
         for piece, label in zip(pieces, labels, strict=True)
     ]
+
+
+def _of_its_heading(piece: Piece, around: frozenset[int], holding: _Holding) -> Piece:
+    held = piece.held | around
+    return replace(piece, opens=1.0, held=held, share=holding.share(held))
 
 
 def _as_near(one: PartReading, other: PartReading) -> PartReading:

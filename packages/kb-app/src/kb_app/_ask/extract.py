@@ -70,6 +70,7 @@ _LEADS = (":", "：")
 """What ends in one of these says what follows."""
 _ASKS = ("?", "？", "؟")
 _CLOSING = " |\t*_\"'”’»)」』"
+_TAGS = re.compile(r"(?:\s*<[^<>]+>)+\s*")
 _LEAST_WORDS = 3
 """A question of fewer words stands in code that is no example of asking it."""
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
@@ -216,7 +217,10 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
             )
             is_header = unit.kind == "row" and (unit.start, unit.end) in leads
             is_long = is_block and words_in(piece.text) > _MOST_WORDS
-            is_number = said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
+            is_anchor = unit.kind != "code" and _TAGS.fullmatch(piece.text) is not None
+            is_number = is_anchor or (
+                said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
+            )
             if unit.kind == "heading" or is_header or is_long or is_question or is_number:
                 continue
             if piece.is_outdone or piece.is_beside or piece.text.rstrip(_CLOSING).endswith(_ASKS):
