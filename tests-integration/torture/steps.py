@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "kb_search.writer:remove_other_generations": ("ingest", "rebuild"),
     "kb_search.sums:begin": ("ingest", "rebuild"),
     "kb_search.sums:leave": ("ingest", "rebuild", "forget"),
-    "kb_search.vectors:append": ("ingest", "force"),
+    "kb_search.appending:append": ("ingest", "force"),
     "kb_app._write:WriteSession._recover": ("ingest", "rebuild"),
     "kb_app._write:WriteSession.commit_ahead": ("ingest", "force"),
     "kb_app._write:WriteSession.settle": ("ingest", "force"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
 import sys
 from array import array
 from collections import Counter
@@ -20,7 +22,8 @@ from kb_core.records import VectorFiles, VectorRecord
 from kb_core.testing.documents import Corpus
 from kb_core.testing.fakes import HashEmbedder
 from kb_core.values import replace
-from kb_search import products
+from kb_search import appending, products
+from kb_search.appending import append_few
 from kb_search.blinders import Blinders, blinders_of
 from kb_search.reader import Reader
 from kb_search.small_view import SmallView, _near_the_largest
@@ -159,11 +162,11 @@ def test_few_vectors_are_looked_through_without_numpy_a_few_times(
 
     look(VectorSet.open(tmp_path, files))
     monkeypatch.delitem(sys.modules, "numpy")
-    monkeypatch.setattr("kb_search.vector_files._FEW", 899)
+    monkeypatch.setattr("kb_search.vector_files.FEW", 899)
     vectors = VectorSet.open(tmp_path, files)
     for _ in range(3):
         look(vectors)
-    monkeypatch.setattr("kb_search.vector_files._FEW", 299)
+    monkeypatch.setattr("kb_search.vector_files.FEW", 299)
     look(VectorSet.open(tmp_path, files))
 
     assert seen == [VectorView, SmallView, SmallView, VectorView, VectorView]
@@ -352,6 +355,56 @@ def test_a_replayed_append_changes_nothing(tmp_path: Path) -> None:
     files = filled(tmp_path, unit(10, 9))
 
     assert append(tmp_path, files, records(unit(10, 9)), []) == files
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_same_bytes_are_appended_without_numpy(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    roots = {append: tmp_path / "arrays", append_few: tmp_path / "plain"}
+    files = {do: start(root, MODEL, {}, DIMENSIONS) for do, root in roots.items()}
+    for step in range(12):
+        added = records(unit(chance.randrange(4), step), chance.randrange(1, 20))
+        dead = [chance.randrange(1, 25) for _ in range(chance.randrange(6))]
+        files = {do: do(root, files[do], added, dead) for do, root in roots.items()}
+
+    assert files[append] == files[append_few]
+    arrays, plain = (
+        {path.name: path.read_bytes() for path in root.iterdir()} for root in roots.values()
+    )
+    assert arrays == plain
+    assert any(name.endswith(".dead") for name in plain)
+
+
+def test_what_is_mostly_dead_is_rewritten_when_it_is_appended_to(tmp_path: Path) -> None:
+    files = filled(tmp_path, unit(1000, 10))
+
+    made = appending.append(tmp_path, files, [], range(1, 401))
+
+    assert (made.rows, made.dead, made.generation) == (600, 0, files.generation + 1)
+
+
+# A vector that is written, and one that is taken back, in a process of their own.
+WITHOUT_NUMPY = """
+import random
+import subprocess
+import sys
+from pathlib import Path
+from kb_core.records import VectorRecord
+from kb_search.appending import append
+from kb_search.vector_files import start
+root = Path(sys.argv[1])
+files = append(root, start(root, "m", {}, 8), [VectorRecord(7, bytes(12))], [])
+files = append(root, files, [], [7])
+assert (files.rows, files.dead) == (1, 1)
+sys.exit("numpy" if "numpy" in sys.modules else 0)
+"""
+
+
+def test_an_edit_of_a_base_with_vectors_loads_no_numpy(tmp_path: Path) -> None:
+    """It takes as long as all else that the index is told then."""
+    words = [sys.executable, "-c", WITHOUT_NUMPY, str(tmp_path)]
+
+    assert subprocess.run(words, check=False).returncode == 0
 
 
 def test_a_generation_that_is_mostly_dead_is_rewritten(tmp_path: Path) -> None:

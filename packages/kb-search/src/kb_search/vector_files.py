@@ -33,16 +33,24 @@ if TYPE_CHECKING:
     View: TypeAlias = VectorView | SmallView
 
 __all__ = [
+    "FEW",
+    "SCALE_BYTES",
     "Layout",
     "Maps",
     "VectorSet",
     "cut_tails",
     "generations",
+    "is_mostly_dead",
     "map_files",
     "remove_other_generations",
     "start",
+    "write_synced",
 ]
 
+SCALE_BYTES = 4
+"""Of a vector, the first ones: its scale."""
+_COMPACT_SHARE = 0.25
+_COMPACT_MIN_DEAD = 256
 _PARTS = {"i8", "scale", "f16", "keys", "dead"}
 """An index of another version may have had vectors in float16, which go with it."""
 _SAFE = frozenset(f"{ascii_letters}{digits}._-")
@@ -112,7 +120,7 @@ def _map(path: Path, length: int) -> mmap.mmap | bytes:
         os.close(descriptor)
 
 
-_FEW = 1_500_000
+FEW = 1_500_000
 """So many rows are looked through without numpy in less time than it takes to import."""
 
 
@@ -134,7 +142,7 @@ class VectorSet:
         """The vectors; without numpy until as many were looked at as its import is worth."""
         small = self._small
         looked_at = small.looked_at if small is not None else 0
-        is_worth_it = looked_at + self.files.rows > _FEW or sys.byteorder != "little"
+        is_worth_it = looked_at + self.files.rows > FEW or sys.byteorder != "little"
         if is_worth_it or "numpy" in sys.modules:
             return self._whole
         if small is None:
@@ -166,6 +174,19 @@ def cut_tails(root: Path, files: VectorFiles) -> None:
             raise OSError(f"{path.name} has {size} bytes, {length} were published")
         if size > length:
             os.truncate(path, length)
+
+
+def is_mostly_dead(files: VectorFiles) -> bool:
+    """Say whether a generation is worth another one without its dead rows."""
+    return files.dead >= _COMPACT_MIN_DEAD and files.dead > _COMPACT_SHARE * files.rows
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """Append *data* to a file, and have it on the disk."""
+    with path.open("ab") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def generations(root: Path, model_key: str) -> dict[int, list[Path]]:

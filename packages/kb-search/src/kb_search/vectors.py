@@ -15,7 +15,6 @@ question is asked without what its vector says of its language (``kb_search.blin
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -32,16 +31,13 @@ from kb_core.values import replace, tuples
 from kb_search import products
 from kb_search.products import FINER
 from kb_search.small_view import FARTHER, LARGEST_COSINE, ExactScan
-from kb_search.vector_files import Layout, Maps, start
+from kb_search.vector_files import SCALE_BYTES, Layout, Maps, is_mostly_dead, start, write_synced
 
 __all__ = [
     "VectorView",
     "append",
     "rewrite",
 ]
-
-_COMPACT_SHARE = 0.25
-_COMPACT_MIN_DEAD = 256
 
 
 def append(
@@ -59,13 +55,13 @@ def append(
         _append_rows(layout, fresh)
     dead_rows = [live[key] for key in dead_chunks if key in live]
     if dead_rows:
-        _write(layout.path("dead"), np.asarray(dead_rows, np.uint32).tobytes())
+        write_synced(layout.path("dead"), np.asarray(dead_rows, np.uint32).tobytes())
     return replace(files, rows=files.rows + len(fresh), dead=files.dead + len(dead_rows))
 
 
 def rewrite(root: Path, files: VectorFiles) -> VectorFiles | None:
     """Copy the live rows into the next generation, or return ``None`` if too few are dead."""
-    if files.dead < _COMPACT_MIN_DEAD or files.dead <= _COMPACT_SHARE * files.rows:
+    if not is_mostly_dead(files):
         return None
     old = Layout.of(root, files)
     made = start(root, files.model_key, files.model, files.dimensions)
@@ -75,16 +71,16 @@ def rewrite(root: Path, files: VectorFiles) -> VectorFiles | None:
     rows = np.flatnonzero(alive)
     for part, (kind, width) in _parts(files.dimensions).items():
         source = _map(old, part, kind, files.rows * width).reshape(files.rows, width)
-        _write(new.path(part), b"".join(source[block].tobytes() for block in _blocks(rows)))
+        write_synced(new.path(part), b"".join(source[block].tobytes() for block in _blocks(rows)))
     return replace(made, rows=len(rows))
 
 
 def _append_rows(layout: Layout, vectors: Sequence[VectorRecord]) -> None:
     kept = np.frombuffer(b"".join(v.vector for v in vectors), np.uint8)
-    kept = kept.reshape(len(vectors), _SCALE_BYTES + layout.dimensions)
-    _write(layout.path("i8"), kept[:, _SCALE_BYTES:].tobytes())
-    _write(layout.path("scale"), kept[:, :_SCALE_BYTES].tobytes())
-    _write(layout.path("keys"), np.asarray([v.chunk_key for v in vectors], "<i8").tobytes())
+    kept = kept.reshape(len(vectors), SCALE_BYTES + layout.dimensions)
+    write_synced(layout.path("i8"), kept[:, SCALE_BYTES:].tobytes())
+    write_synced(layout.path("scale"), kept[:, :SCALE_BYTES].tobytes())
+    write_synced(layout.path("keys"), np.asarray([v.chunk_key for v in vectors], "<i8").tobytes())
 
 
 def _live_rows(layout: Layout, files: VectorFiles, wanted: Sequence[int]) -> dict[int, int]:
@@ -114,17 +110,9 @@ def _blocks(rows: npt.NDArray[np.intp]) -> Iterable[npt.NDArray[np.intp]]:
     return np.array_split(rows, max(1, len(rows) // 65536))
 
 
-def _write(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 Rows = npt.NDArray[np.intp]
 Floats = npt.NDArray[np.float32]
 
-_SCALE_BYTES = 4
 
 _GROUPS_WANTED = 4
 _MOST_GROUPED = 64

@@ -312,10 +312,9 @@ class Writer:
         rows = publication.vectors.get(files.model_key, ())
         if not (rows or publication.dead_chunks):
             return files
-        from kb_search import vectors  # numpy: not where nothing is found by meaning
+        from kb_search.appending import append  # not where nothing is found by meaning
 
-        files = vectors.append(self._vectors_dir, files, rows, publication.dead_chunks)
-        return vectors.rewrite(self._vectors_dir, files) or files
+        return append(self._vectors_dir, files, rows, publication.dead_chunks)
 
     # ---------------------------------------------------------------- records
 
