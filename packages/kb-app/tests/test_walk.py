@@ -7,7 +7,7 @@ import inspect
 import os
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from kb_app._ingest.plan import Known, plan_sources
 from kb_app._ingest.seeing.again import is_as_it_was, renewed, where_it_differs
 from kb_app._ingest.seeing.files import location, path_of, spell
+from kb_app._ingest.seeing.repository import Repository, RepositoryFinder
 from kb_app._ingest.seeing.walk import Seen, Walk, walk
 from kb_app._ingest.settings import SourceSpec
 from kb_app.testing.parts import SETTINGS
@@ -539,3 +540,38 @@ def test_depth_does_not_matter(tmp_path: Path) -> None:
         sys.setrecursionlimit(limit)
 
     assert len(kept(seen)) == 1
+
+
+COMMIT = "0123456789" * 4
+
+
+@pytest.mark.parametrize(
+    ("files", "branch", "commit"),
+    [
+        ({"HEAD": COMMIT}, None, COMMIT),
+        ({"HEAD": "ref: refs/heads/a", "refs/heads/a": COMMIT}, "a", COMMIT),
+        (
+            {"HEAD": "ref: refs/heads/a", "packed-refs": f"# x\n{COMMIT} refs/heads/a\n"},
+            "a",
+            COMMIT,
+        ),
+        ({"HEAD": "ref: refs/heads/a", "refs/heads/a": "a key"}, "a", None),
+        ({"HEAD": "ref: refs/../../key"}, None, None),
+        ({"HEAD": "ref: {root}/key"}, None, None),
+        ({"HEAD": "ref: refs/heads/a", "packed-refs": None}, "a", None),
+    ],
+)
+def test_of_files_of_git_a_branch_and_a_commit_are_told_and_no_other_text(
+    tmp_path: Path, files: Mapping[str, str | None], branch: str | None, commit: str | None
+) -> None:
+    """What a checkout names as its branch was read wherever it led, and told as its commit."""
+    (tmp_path / "key").write_text("a key")
+    for name, text in files.items():
+        file = tmp_path / ".git" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            os.mkfifo(file)
+        else:
+            file.write_text(text.replace("{root}", str(tmp_path)) + "\n")
+
+    assert RepositoryFinder().of_folder(tmp_path) == Repository(tmp_path.name, branch, commit)

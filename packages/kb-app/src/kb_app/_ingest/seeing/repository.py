@@ -2,19 +2,26 @@
 
 Only files of git are read, never its commands run: a repository can be indexed where git
 is not installed, and nothing that a checked-out configuration names is executed.
+
+**Invariant:** what stands in a file is told of a repository only where it is the name of a
+branch or of a commit: whoever made a checkout may have had its files of git lead anywhere.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kb_app._ingest.seeing.files import spell
+from kb_app._ingest.seeing.files import open_regular, spell
 from kb_core.values import dataclass, lazy_pattern
 
 __all__ = ["Checkouts", "Repository", "RepositoryFinder"]
 
 _COMMIT = lazy_pattern(r"[0-9a-f]{40,64}")
+_REFERENCE = lazy_pattern(r"refs/[^\s\0]{1,1000}")
+"""What HEAD may name; with .. in it, it would name any file, whose text would be the commit."""
+_MOST_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,31 +110,44 @@ def _repository(folder: Path) -> Repository | None:
     git = folder / ".git"
     try:
         if git.is_file():  # a worktree or a submodule: "gitdir: elsewhere"
-            git = folder / git.read_text("utf-8").removeprefix("gitdir:").strip()
-        if not (git / "HEAD").is_file():
-            return None
-        head = (git / "HEAD").read_text("utf-8").strip()
+            git = folder / _text(git).removeprefix("gitdir:").strip()
+        head = _text(git / "HEAD").strip()
     except (OSError, ValueError):
         return None
     (name,) = spell([folder.name])
-    if not head.startswith("ref: "):
-        return Repository(name, None, head if _COMMIT.fullmatch(head) else None)
     reference = head.removeprefix("ref: ")
+    if reference == head:
+        return Repository(name, None, _commit(head))
+    if not _REFERENCE.fullmatch(reference) or ".." in reference:
+        return Repository(name, None, None)
     branch = reference.removeprefix("refs/heads/")
-    return Repository(name, branch, _commit(git, reference))
+    return Repository(name, branch, _checked_out(git, reference))
 
 
-def _commit(git: Path, reference: str) -> str | None:
+def _checked_out(git: Path, reference: str) -> str | None:
     try:
         common = git / "commondir"
-        home = git / common.read_text("utf-8").strip() if common.is_file() else git
+        home = git / _text(common).strip() if common.is_file() else git
         loose = home / reference
         if loose.is_file():
-            return loose.read_text("utf-8").strip()
-        for line in (home / "packed-refs").read_text("utf-8").splitlines():
+            return _commit(_text(loose).strip())
+        for line in _text(home / "packed-refs").splitlines():
             commit, _, name = line.partition(" ")
             if name == reference:
-                return commit
+                return _commit(commit)
     except (OSError, ValueError):
         return None
     return None
+
+
+def _commit(text: str) -> str | None:
+    return text if _COMMIT.fullmatch(text) else None
+
+
+def _text(path: Path) -> str:
+    """Return the beginning of a regular file, all of what git writes; ``OSError``, ``ValueError``.
+
+    A pipe would be waited for, and a file may have any size.
+    """
+    with open_regular(os.fspath(path)) as file:
+        return file.read(_MOST_BYTES).decode("utf-8")
