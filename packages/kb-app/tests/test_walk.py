@@ -194,6 +194,24 @@ def test_rules_may_be_as_a_shell_of_windows_writes_them(tmp_path: Path, code: st
     assert kept(look(tmp_path)[1]) == [".kebabignore", "a.md"]
 
 
+def test_a_link_that_nobody_may_read_is_left_and_the_walk_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a remote disk that is away, or of another's process: the run ended with it."""
+    make(tmp_path, "a.md", "z.md")
+    (tmp_path / "link").symlink_to("a.md")
+
+    def refused(path: str) -> str:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(os, "readlink", refused)
+    walked, seen = look(tmp_path)
+
+    assert kept(seen) == ["a.md", "z.md"]
+    assert left(seen) == {"link": "unreadable: Permission denied"}
+    assert walked.fate_of("link/below.md") == "unknown"
+
+
 def test_rules_without_measure_are_not_read_and_what_they_are_of_is_left(tmp_path: Path) -> None:
     make(tmp_path, "a.md", "d/b.md")
     (tmp_path / "d/.gitignore").touch()

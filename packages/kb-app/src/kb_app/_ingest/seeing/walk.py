@@ -255,7 +255,12 @@ class Walk:
         elif not included and not (is_folder and self._include.may_hold(path)):
             detail = "not in include"
         else:
-            real, detail = self._real(entry, folder, disk, is_folder=is_folder)
+            try:
+                real, detail = self._real(entry, folder, disk, is_folder=is_folder)
+            except OSError as error:  # it may lead to a folder, for all one knows
+                self._note(os.path.join(self._root, disk), None)
+                self._closed[path.rstrip("/")] = SkipReason.UNREADABLE
+                return (self._left(path, disk, SkipReason.UNREADABLE, _why(error)),)
             if not detail:
                 kept = rule is not None
                 enter = _Folder(path, disk, scope, included, kept, narrow, real)
