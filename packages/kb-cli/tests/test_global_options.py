@@ -263,6 +263,18 @@ def test_the_catalog_has_the_first_line_of_each_commands_help(name: str) -> None
     assert command.get_short_help_str(limit=1000) in {line, line.removesuffix(".")}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["reset", "--workspace", "", "--yes"], ["integrate", "claude-code", "--project", ""]],
+    ids=lambda words: words[0],
+)
+def test_a_path_that_is_none_is_a_refusal_that_names_its_field(words: list[str]) -> None:
+    told = json.loads(run("--json", *words).stderr)
+
+    assert (told["code"], told["message"]) == ("invalid_input", "'' is not a path")
+    assert f"--{told['details']['field']}" in words
+
+
 def test_a_query_may_look_like_an_option_after_two_dashes() -> None:
     kb = knowledge_base()
 

@@ -162,7 +162,7 @@ def forget(
 
     homes = _all_homes(environ)
     if folder is not None:
-        real = os.path.realpath(paths.from_argument(folder, environ))
+        real = os.path.realpath(paths.path_given("workspace", folder, environ))
         homes = [home for home in homes if real in home.read().folders]
     if folder is not None and not homes:
         raise InvalidInput(

@@ -25,6 +25,7 @@ __all__ = [
     "expand",
     "from_argument",
     "make_private_folder",
+    "path_given",
     "resolve",
     "state_dir",
 ]
@@ -84,6 +85,16 @@ def from_argument(text: str, environ: Environ) -> Path:
     A shell has put in its variables before: a dollar sign that is left is part of a name.
     """
     return resolve(text.replace("$", "$$"), base=None, environ=environ)
+
+
+def path_given(field: str, text: str, environ: Environ) -> Path:
+    """As ``from_argument``; raises ``InvalidInput`` that names *field* for what is no path."""
+    try:
+        return from_argument(text, environ)
+    except ValueError as error:
+        from kb_core.errors import InvalidInput
+
+        raise InvalidInput(str(error), details={"field": field, "value": text}) from error
 
 
 def expand(text: str, environ: Environ) -> str:

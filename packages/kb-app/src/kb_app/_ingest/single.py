@@ -54,7 +54,7 @@ from kb_app._ingest.seeing.files import inside, open_below, path_of
 from kb_app._ingest.settings import SourceSpec, ingest_settings, source_specs
 from kb_app._parts import Parts
 from kb_app.config import Config
-from kb_app.paths import environment, from_argument
+from kb_app.paths import environment, from_argument, path_given
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid, DocNotFound, InvalidInput
 from kb_core.ids import doc_id
@@ -70,7 +70,7 @@ OpenRun: TypeAlias = AbstractContextManager[Run]
 
 def add_file(config: Config, path: str, parts: Parts, open_run: OpenRun) -> Generator[IngestEvent]:
     """Add the file at *path* that a person named; the last event carries the report."""
-    where = _absolute(path)
+    where = path_given("path", path, environment())
     check_file(where)
     place = place_in(source_specs(config, ()), os.path.realpath(where))
     if place is not None and place.refused is None:
@@ -322,13 +322,6 @@ def _recorded_row(run: Run, keys: Sequence[str]) -> FileRecord | None:
     """Return the row of a document that was added and never came into the store."""
     found = map(Assets(run.session.data.assets).records_of, keys)
     return next((row_of_record(one) for one in found if one and not one.is_removed), None)
-
-
-def _absolute(path: str) -> Path:
-    try:
-        return from_argument(path, environment())
-    except ValueError as error:
-        raise InvalidInput(str(error), details={"field": "path", "value": path}) from error
 
 
 def _as_path(key: str) -> list[str]:

@@ -143,10 +143,7 @@ def _place(config: Config, place: str, environ: Mapping[str, str]) -> tuple[int,
     ids = [source.id for source in config.sources]
     if place in ids:
         return ids.index(place), ""
-    try:
-        real = Path(os.path.realpath(paths.from_argument(place, environ)))
-    except ValueError as error:
-        raise InvalidInput(str(error), details={"field": "place", "value": place}) from error
+    real = Path(os.path.realpath(paths.path_given("place", place, environ)))
     for number, source in enumerate(config.sources):
         root = Path(os.path.realpath(source.root))
         if real.is_relative_to(root):

@@ -351,7 +351,7 @@ def report(cli: CliContext, runs: tuple[str, ...], into: str, text: bool) -> Non
         cli.writes("eval report")
     with cli.open() as kb:
         found = kb.report(runs)
-    file = paths.from_argument(into, cli.environ)
+    file = paths.path_given("into", into, cli.environ)
     if not text:
         found.write(file)
     if cli.as_json:

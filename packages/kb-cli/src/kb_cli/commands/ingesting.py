@@ -133,12 +133,9 @@ def ingest_file(cli: CliContext, path: str, remove: bool, no_embed: bool) -> Non
 
 
 def _absolute(cli: CliContext, path: str, *, field: str) -> str:
-    from kb_app.paths import from_argument
+    from kb_app.paths import path_given
 
-    try:
-        return str(from_argument(path, cli.environ))
-    except ValueError as error:
-        raise InvalidInput(str(error), details={"field": field, "value": path}) from error
+    return str(path_given(field, path, cli.environ))
 
 
 _INGEST_STDIN = """

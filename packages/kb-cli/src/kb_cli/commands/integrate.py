@@ -54,7 +54,7 @@ def integrate(
 
     if write:
         cli.writes("integrate --write")
-    folder = paths.from_argument(project, cli.environ) if project is not None else None
+    folder = paths.path_given("project", project, cli.environ) if project is not None else None
     registration = _registration(cli, in_project=folder is not None)
 
     def locate(text: str) -> Path:
