@@ -67,6 +67,23 @@ def test_what_was_written_moved_and_deleted_is_known_when_the_call_returns(
     assert [row["state"] for row in again["files"]] == ["indexed", "indexed", "deleted"]
 
 
+def test_what_is_ignored_by_now_or_no_file_is_taken_away(config: Config, tmp_path: Path) -> None:
+    """It was told as indexed, since its size and time were as before, and was still found."""
+    notes = tmp_path / "notes"
+    (notes / ".kebabignore").write_text("a.md\n.kebabignore\n", "utf-8")
+    (notes / "b.md").unlink()
+    os.mkfifo(notes / "b.md")
+
+    with open_here(config) as kb:
+        rows = kb.wait_for_fresh(["a.md", "b.md"])["files"]
+
+        assert [(row["doc_path"], row["state"]) for row in rows] == [
+            ("a.md", "skipped"),
+            ("b.md", "skipped"),
+        ]
+        assert found(kb, "otter|heron") == []
+
+
 @pytest.mark.parametrize("path", ["notes/b.md", "b.md"])
 def test_what_is_gone_is_the_file_that_the_index_knows(
     config: Config, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch

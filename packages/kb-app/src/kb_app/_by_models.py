@@ -76,7 +76,7 @@ class ByModels:
         from kb_core.ingest import IngestOptions
 
         gone = IngestOptions(paths=(file.real,), embed=False)
-        is_there = Path(file.real).exists()
+        is_there = Path(file.real).is_file()
         events = self.ingest_file_by_model(file.real, stop=stop) if is_there else None
         for _ in events or self.ingest(gone, stop=stop):
             pass

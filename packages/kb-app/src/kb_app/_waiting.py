@@ -72,8 +72,10 @@ class SourceFile:
         return row is not None and row["state"] != FileState.DELETED.value
 
     def is_fresh(self, snapshot: IndexSnapshot | None) -> bool:
-        """Say whether the index knows of it what the disk says."""
+        """Say whether the index knows of it what the disk says, and has nothing left alone."""
         row = self.row(snapshot)
+        if self.refused:
+            return row is None or row["state"] != FileState.INDEXED.value
         try:
             found = Path(self.real).stat()
         except OSError:
@@ -84,12 +86,12 @@ class SourceFile:
 
     def told(self, snapshot: IndexSnapshot | None) -> StoredFile:
         """Return its row; of what is not fresh, one that says so."""
-        row = self.row(snapshot)
-        if row is not None and self.is_fresh(snapshot):
+        row, is_fresh = self.row(snapshot), self.is_fresh(snapshot)
+        if row is not None and is_fresh and not self.refused:
             return row
         state, reason = FileState.PENDING.value, "changed"
         detail = "it is not indexed as it is now; ask again, or 'kebab ingest'"
-        if self.refused:
+        if self.refused and is_fresh:
             state, reason, detail = FileState.SKIPPED.value, "ignored", self.refused
         elif not Path(self.real).exists():
             state, reason, detail = FileState.DELETED.value, "missing", "there is no such file"
@@ -186,7 +188,7 @@ def wait(
     Each is given to *index* once. A writer that is busy is waited for.
     """
     for file in files:
-        while not (file.refused or file.is_fresh(look()) or deadline.is_set()):
+        while not (file.is_fresh(look()) or deadline.is_set()):
             try:
                 index(file, deadline)
                 break
