@@ -1,9 +1,9 @@
 """Histories of a folder that is asked without being a source, of which searches read a part.
 
 Files are written, moved, swapped, emptied, ignored and put back, in several formats, between
-searches, whole looks, calls of a server, and calls that die. Whatever happened, a word that one
-file holds is found there and nowhere else, at the lines that hold it, what is listed is what is
-there, and a server answers as a new process does.
+searches, whole looks, calls of a server, calls that die, and losses of the cache. Whatever
+happened, a word that one file holds is found there and nowhere else, at the lines that hold it,
+what is listed is what is there, and a server answers as a new process does.
 
 ``KEBAB_TEST_HISTORIES`` sets how many histories (the suite tries a few).
 """
@@ -45,7 +45,7 @@ from kb_search.writer import Writer
 HISTORIES = int(os.environ.get("KEBAB_TEST_HISTORIES", "3"))
 NAMES: Sequence[str] = (
     *("a.md", "src/b.md", "src/c.py", "deep/d.txt", "f.docx", "deep/g.txt.gz", "h.txt", "deep/i"),
-    "\u00fc/\u00f6.md",
+    *("\u00fc/\u00f6.md", "deep/%FF.md"),
 )
 LINK, LINKED = "src/l.txt", "deep/d.txt"
 RULED = ("d.txt", "c.py")
@@ -239,11 +239,12 @@ class Folders(RuleBasedStateMachine):
                 file.unlink()
 
     def _at(self, path: str) -> Path:
-        """Return where *path* is on disk, some of whose names have their accents apart."""
-        return self.folder / unicodedata.normalize("NFD", path)
+        """Return where *path* is on disk, some of whose names are no UTF-8 or in another form."""
+        return self.folder / unicodedata.normalize("NFD", path.replace("%FF", "\udcff"))
 
     def _clear(self, file: Path) -> None:
-        self.files.pop(unicodedata.normalize("NFC", file.relative_to(self.folder).as_posix()), None)
+        called = file.relative_to(self.folder).as_posix().replace("\udcff", "%FF")
+        self.files.pop(unicodedata.normalize("NFC", called), None)
         if file.is_symlink() or not file.is_dir():
             file.unlink(missing_ok=True)
         else:
@@ -340,6 +341,16 @@ class Folders(RuleBasedStateMachine):
                 self._hits(kb, self.files.get(path) or COMMON)
             else:
                 kb.stats()
+
+    @rule(part=st.sampled_from(["", "data", "data/lexical", "data/run", "data/kebab.duckdb"]))
+    def lose_the_cache(self, part: str) -> None:
+        """Take away the cache or a part of it, whoever uses it."""
+        for cache in (self.home / ".cache/kebab/workspaces").glob("*"):
+            gone = cache / part
+            if gone.is_dir():
+                remove_folder(gone)
+            else:
+                gone.unlink(missing_ok=True)
 
     @precondition(lambda self: self.server is None)
     @rule()
