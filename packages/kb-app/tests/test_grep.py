@@ -391,6 +391,32 @@ def test_each_alternative_has_a_line_of_a_file_before_one_has_its_second() -> No
     assert [line["alternatives"] for line in lines] == [[0], [0], [2], [1]]
 
 
+def test_what_a_document_defines_is_known_anew_where_it_was_read_anew() -> None:
+    text = "# walk\n\ndef walk(root):\n    return root\n\nwalk('.')\n"
+    units = [{**UNIT, "start": text.index("def"), "end": len(text) - 11}, None]
+
+    told = [
+        asked(document("a.x", text, media="code", blocks=(unit,) if unit else ()), pattern="walk")
+        for unit in units
+    ]
+
+    lines = [
+        [line.get("is_definition", False) for line in one["files"][0]["lines"]] for one in told
+    ]
+    assert lines == [[False, True, False], [False, False, False]]
+
+
+def test_names_of_more_documents_than_there_is_room_for_are_let_go_of() -> None:
+    names = defining._Names(2)
+    docs: list[Any] = [
+        {"source_id": "s", "doc_id": str(n), "blocks": [{"symbol": f"a.b{n}"}]} for n in range(5)
+    ]
+
+    for n, doc in [*enumerate(docs), *enumerate(docs)]:
+        assert [name for _, name in names.of(doc)] == [f"b{n}"]
+        assert len(names._of) <= 2
+
+
 def test_each_alternative_is_told_at_least_once_however_often_others_match() -> None:
     many = [document(f"src/{n:02}.py", "walk\n" * 9, media="code") for n in range(9)]
     rest = "walk\n" * 5 + "rest\n" + "def swim():\n"

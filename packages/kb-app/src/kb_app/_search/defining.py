@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from kb_core.media import Media
 from kb_core.ports import StoredDoc
@@ -90,6 +90,11 @@ class Found:
         return self.around[self.begin : self.end]
 
     @cached_property
+    def text(self) -> str:
+        """The text in characters, which blocks are places of; nothing where these are bytes."""
+        return "" if self.form == "ascii" else self.data.decode("utf-8", "replace")
+
+    @cached_property
     def starts(self) -> list[int]:
         """Where these lines begin in the text."""
         return [line - self.begin for line in self.lines]
@@ -156,8 +161,7 @@ def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[in
 
     With each, how many lines of what it defines follow it; of a heading, none.
     """
-    data, starts = found.data, found.starts
-    text = "" if found.form == "ascii" else data.decode("utf-8", "replace")
+    data, starts, text = found.data, found.starts, found.text
     char = byte = 0
     last = starts[-1]
     for block, name in _named(doc, pattern, data, starts):
@@ -239,13 +243,45 @@ def _named(
         letters = _said(data, starts).decode("utf-8", "replace")
     elif pattern.ignore_case:
         letters, is_folded = letters.casefold(), True
-    for block in doc["blocks"]:
-        if symbol := block.get("symbol"):
-            name = symbol.rpartition(".")[2]
-            if (name.casefold() if is_folded else name) in letters:
-                yield block, name.encode()
-        elif block["kind"] == "heading":
-            yield block, b""
+    for block, name in _KEPT_NAMES.of(doc):
+        if (name.casefold() if is_folded else name) in letters:
+            yield block, name.encode()
+
+
+_Named: TypeAlias = Sequence[tuple[Mapping[str, Any], str]]
+
+
+class _Names:
+    """What documents define, by name, and their headings, which have none; kept if there is room.
+
+    Of a document that is read anew they are made anew.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room, self._size = room, 0
+        self._of: dict[tuple[str, str], tuple[object, _Named]] = {}
+
+    def of(self, doc: StoredDoc) -> _Named:
+        """Return the blocks of *doc* that define, and those that head, with their last names."""
+        key, blocks = (doc["source_id"], doc["doc_id"]), doc["blocks"]
+        kept, names = self._of.get(key, (None, ()))
+        if kept is not blocks:
+            self._size -= len(names)
+            named = ((block, str(block.get("symbol") or "")) for block in blocks)
+            names = [
+                (block, symbol.rpartition(".")[2])
+                for block, symbol in named
+                if symbol or block["kind"] == "heading"
+            ]
+            if self._size + len(names) > self._room:
+                self._of, self._size = {}, 0
+            self._of[key] = blocks, names
+            self._size += len(names)
+        return names
+
+
+_KEPT_NAMES = _Names(100_000)
+"""Some 120 bytes each; as many blocks of documents are kept."""
 
 
 def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:

@@ -539,10 +539,8 @@ class _Units:
 
     def __init__(self, found: Found, doc: StoredDoc) -> None:
         self._data = found.data
-        # Blocks are places of characters, lines those of bytes.
-        self._text = "" if found.form == "ascii" else self._data.decode("utf-8", "replace")
-        named = (block for block in doc["blocks"] if block.get("symbol"))
-        self._blocks = sorted(named, key=lambda block: block["start"])
+        self._text = found.text
+        self._blocks = doc["blocks"]  # in their order
         self._spans: dict[int, tuple[int, int]] = {}
 
     def tell(self, line: types.GrepResponseFilesLines, start: int) -> None:
@@ -551,7 +549,8 @@ class _Units:
             start += 1
         at = len(self._data[:start].decode("utf-8", "replace")) if self._text else start
         after = bisect_right(self._blocks, at, key=lambda block: block["start"])
-        for block in reversed(self._blocks[max(0, after - _DEEPEST) : after]):
+        before = (self._blocks[number] for number in range(after - 1, -1, -1))
+        for block in islice((one for one in before if one.get("symbol")), _DEEPEST):
             if block.get("until", block["end"]) > at:
                 first, last = self._lines(block)
                 if last > first:
