@@ -432,6 +432,14 @@ def test_each_alternative_is_told_at_least_once_however_often_others_match() -> 
     assert shown(narrow) == [("src/00.py", [1])]
 
 
+def test_of_an_alternative_the_line_that_defines_it_is_told_before_one_before_it() -> None:
+    text = "swim()\nwalk()\nwalk = swim\n" + "walk()\n" * 9
+
+    found = asked(document("a.py", text, media="code"), pattern="walk|swim", max_lines=2)
+
+    assert shown(found) == [("a.py", [1, 3])]
+
+
 def test_files_that_are_shown_with_few_lines_take_turns_with_the_alternatives() -> None:
     many = [document(f"{n}.md", "walk\nwalk\nswim\n") for n in range(3)]
 

@@ -453,7 +453,7 @@ def _chosen(match: _Match, pattern: Pattern, share: int, told: Counter[int]) -> 
         return sorted(first)
     turns: Counter[int] = Counter()
     order = []
-    for at in starts:
+    for at in (*defined, *(at for at in starts if at not in defined)):
         which = _alternatives(match.found, pattern, at)
         turns.update(which)
         is_new = any(turns[one] == 1 and not told[one] for one in which)

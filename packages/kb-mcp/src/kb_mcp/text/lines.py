@@ -334,7 +334,8 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
         return None
     everywhere = Counter(said for _, line in lines for said in _sought(line))
     here: Counter[tuple[int, str | int]] = Counter()
-    told = set[int]()
+    defining = (line for _, line in lines if line.get("is_definition"))
+    told = {said for line in defining for said in line.get("alternatives", ())}
     turns: list[tuple[int, int, int]] = []
     for number in sorted(range(len(lines)), key=lambda number: _tells_least(lines[number][1])):
         at, line = lines[number]
