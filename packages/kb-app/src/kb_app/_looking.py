@@ -227,7 +227,10 @@ class Looking(KnowledgeBase):
 
         self._has_recalled = True
         self._reads_late |= home.read().reads_late
-        found = recall(DataDir(self._config.storage.data_dir), self._looks_by(), _TRUSTED_SECS)
+        found = None
+        with suppress(KbError):  # of settings that cannot be met, such as a model that is away
+            data = DataDir(self._config.storage.data_dir)
+            found = recall(data, self._looks_by(), _TRUSTED_SECS)
         there = self._there() if found is not None else None
         if found is not None and there is not None and not there.damage:
             self._looked, ago = found
