@@ -278,10 +278,10 @@ def test_prose_may_pass_tests_and_settings_that_nobody_asks_for(
 
 @pytest.mark.parametrize("name", ["LICENSE", "COPYING.LESSER", "third_party_notices.md"])
 @pytest.mark.parametrize(
-    ("query", "first"), [("telemetry", 1), ("the licence of what does telemetry", 0)]
+    ("query", "first"), [("altimeter", 1), ("the licence of what does altimeter", 0)]
 )
 def test_whose_work_it_is_comes_first_for_who_asks_that(name: str, query: str, first: int) -> None:
-    chunks = {0: _chunk(f"deps/{name}"), 1: _chunk("telemetry.md"), 2: _chunk("a.py")}
+    chunks = {0: _chunk(f"deps/{name}"), 1: _chunk("altimeter.md"), 2: _chunk("a.py")}
     head = [_row(0, 0.9), _row(1, 0.8), _row(2, 0.1)]
 
     assert in_their_places(head, chunks, query, mostly_code)[0].chunk_key == first
