@@ -43,7 +43,7 @@ _FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
 _OPENS = ("{", "(", "[", ":")
 _QUOTES = ('"""', "'''", "`")
-_HERE = re.compile(r"(?<!<)<<[-~<]?\s*[\"']?([A-Za-z_]\w*)[\"']?[^<>]*$")
+_HERE = re.compile(r"(?<![<\w])<<[-~<]?[\"']?([A-Z_]\w*)[\"']?[^<>]*$")
 """What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
 _LONGEST_TEXT = 2_000
 """Lines of a text that a constant has, at most."""
