@@ -306,7 +306,8 @@ class Otter:
 )
 def test_a_constant_reaches_as_far_as_its_text(opens: str, closes: str) -> None:
     """What stands in that is no constant."""
-    text = f"SCRIPT = {opens}\nlocal key = 2\n\nreturn key\n{closes}\nLAST = 3 << MOST\nMOST\n"
+    last = "LAST = 3 << MOST  # `x\nMOST\n`\n"
+    text = f"SCRIPT = {opens}\nlocal key = 2\n\nreturn key\n{closes}\n{last}"
     with kb_of(document("a.py", text, media="code")) as kb:
         names = {one["name"]: one["line_end"] for one in kb.outline("a.py")["entries"]}
         found = kb.fetch("a.py#SCRIPT")

@@ -42,7 +42,8 @@ _BESIDE = 2
 _FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
 _OPENS = ("{", "(", "[", ":")
-_QUOTES = ('"""', "'''", "`")
+_QUOTED = re.compile(r"[=(\[{,:+]\s*(?:[A-Za-z]\w{0,9}\.?\w{0,9})?(\"{3}|'{3}|`)")
+"""What opens a text that may have several lines, where a value stands."""
 _HERE = re.compile(r"(?<![<\w])<<[-~<]?[\"']?([A-Z_]\w*)[\"']?[^<>]*$")
 """What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
 _LONGEST_TEXT = 2_000
@@ -142,13 +143,13 @@ def end_of(lines: Sequence[str], first: int) -> int:
 def _closing_of_text(lines: Sequence[str], first: int) -> int | None:
     """Return the line, from 1, that closes a text that line *first* opens and leaves open."""
     opening = lines[first - 1]
-    open_ = [quote for quote in _QUOTES if opening.count(quote) % 2]
-    here = _HERE.search(opening) if not open_ else None
-    if not open_ and here is None:
+    quoted, here = _QUOTED.search(opening), _HERE.search(opening)
+    quote = quoted[1] if quoted and opening.count(quoted[1]) % 2 else ""
+    if not quote and here is None:
         return None
     for number in range(first + 1, min(len(lines), first + _LONGEST_TEXT) + 1):
         line = lines[number - 1]
-        if open_[0] in line if here is None else line.strip().rstrip(";,)") == here[1]:
+        if quote in line if quote else here and line.strip().rstrip(";,)") == here[1]:
             return number
     return None
 
