@@ -16,7 +16,7 @@ Of XML, elements are units (``elements``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs, settled
 from kb_app._ingest.making.elements import elements
@@ -72,13 +72,14 @@ def _regions(lines: Lines, language: str) -> Iterator[Region]:
 
 
 def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
+    match_line = _matcher(lines, header)
     blocks = _blocks(lines, header, first, end)
     inside = {line for last, at in blocks.items() for line in range(at, last + 1)}
     at, symbol, kind = first, None, None
     heads = [first]
     around: list[tuple[int, str]] = []
     for line in range(first, end):
-        match = _match(lines, header, line)
+        match = match_line(line)
         if match is None or line in inside:
             continue
         sort, called = _called(match, header)
@@ -128,7 +129,7 @@ def _clauses(
 
 def _label(lines: Lines, header: Header, line: int) -> str | None:
     """Return what a clause is for; none of a signature, and ``_`` of one for all that is left."""
-    match = _match(lines, header, line)
+    match = _matcher(lines, header)(line)
     if match is None or (match["kind"] or "").lstrip("@") in _SIGNATURES:
         return None
     after = match.end("name")
@@ -138,13 +139,19 @@ def _label(lines: Lines, header: Header, line: int) -> str | None:
     return "_" if told is None else told["label"].strip("\"'")
 
 
-def _match(lines: Lines, header: Header, line: int) -> re.Match[str] | None:
-    text = lines.texts[line]
-    if header.continued and not text[:1].isspace() and line + 1 < len(lines):
-        following = lines.texts[line + 1]
-        if following.lstrip().startswith(header.continued):
-            text = f"{text.rstrip()} {following.lstrip()}"
-    return header.line.match(text, 0, _LONGEST_LINE)
+def _matcher(lines: Lines, header: Header) -> Callable[[int], re.Match[str] | None]:
+    """Return what says whether a line is a header; of one that goes on, with the next line."""
+    texts, match_header, continued = lines.texts, header.line.match, header.continued
+
+    def match(line: int) -> re.Match[str] | None:
+        text = texts[line]
+        if continued and not text[:1].isspace() and line + 1 < len(lines):
+            following = texts[line + 1].lstrip()
+            if following.startswith(continued):
+                text = f"{text.rstrip()} {following}"
+        return match_header(text, 0, _LONGEST_LINE)
+
+    return match
 
 
 def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
