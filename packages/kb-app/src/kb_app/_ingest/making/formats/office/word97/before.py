@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.formats.office.items import Item, write_items
 from kb_app._ingest.making.formats.office.word97.fields import shown, without_fields
-from kb_app._ingest.making.formats.office.word97.file import NoWordError, Part, piece_table
+from kb_app._ingest.making.formats.office.word97.file import NoWordError, Part, pieces_of
 from kb_core.documents import Link
 
 __all__ = ["OlderFile", "read_word95"]
@@ -73,13 +73,9 @@ class OlderFile:
         if not self._flags & _QUICKLY:
             return self._stream[first:end]
         place, size = struct.unpack_from("<II", self._stream, _PIECES_AT)
-        table = piece_table(self._stream[place : place + size])
-        count = max(0, (len(table) - 4) // 12)
-        places = struct.unpack_from(f"<{count + 1}I", table.ljust(4, b"\0"))
         pieces, left = list[bytes](), len(self._stream)
-        for number in range(count):
-            (at,) = struct.unpack_from("<I", table, 4 * (count + 1) + 8 * number + 2)
-            length = min(left, max(0, places[number + 1] - places[number]) * width)
+        for start, stop, at in pieces_of(self._stream[place : place + size]):
+            length = min(left, max(0, stop - start) * width)
             pieces.append(self._stream[at : at + length])
             left -= length
         return b"".join(pieces) or self._stream[first:end]

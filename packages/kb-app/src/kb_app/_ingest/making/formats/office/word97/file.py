@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from kb_app._ingest.making.compound import Storage
 
-__all__ = ["NoWordError", "OldWordError", "Part", "Piece", "Story", "WordFile", "piece_table"]
+__all__ = ["NoWordError", "OldWordError", "Part", "Piece", "Story", "WordFile", "pieces_of"]
 
 _ENCRYPTED, _SECOND_TABLE, _OBFUSCATED = 0x0100, 0x0200, 0x8000
 _FIRST_VERSION = 0xB0
@@ -161,22 +161,28 @@ class WordFile:
 
     def _told_pieces(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield where pieces of the text lie; all of it, where no table tells."""
-        table = piece_table(self.table(_PIECES))
-        count = max(0, (len(table) - 4) // 12)
-        places = struct.unpack_from(f"<{count + 1}I", table.ljust(4, b"\0"))
-        for number in range(count):
-            (place,) = struct.unpack_from("<I", table, 4 * (count + 1) + 8 * number + 2)
-            start, end = places[number], places[number + 1]
+        told = list(pieces_of(self.table(_PIECES)))
+        for start, end, place in told:
             if start < end and place & _OF_ONE_BYTE:
                 yield start, end, (place & ~_OF_ONE_BYTE) // 2, 1
             elif start < end:
                 yield start, end, place & ~_OF_ONE_BYTE, 2
-        if not count:
+        if not told:
             place, end = struct.unpack_from("<II", self.stream, _TEXT_AT)
             yield 0, max(0, end - place), place, 1
 
 
-def piece_table(data: bytes) -> bytes:
+def pieces_of(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield from which letter to which a piece has, and what is said of its place."""
+    table = _piece_table(data)
+    count = max(0, (len(table) - 4) // 12)
+    places = struct.unpack_from(f"<{count + 1}I", table.ljust(4, b"\0"))
+    for number in range(count):
+        (place,) = struct.unpack_from("<I", table, 4 * (count + 1) + 8 * number + 2)
+        yield places[number], places[number + 1], place
+
+
+def _piece_table(data: bytes) -> bytes:
     """Return the table of pieces, behind formats that go with them ([MS-DOC] 2.9.38)."""
     at = 0
     while at < len(data) and data[at] == _PRC:
