@@ -167,10 +167,10 @@ def is_sealed(data: DataDir) -> bool:
     return _read(data) is not None
 
 
-def sealed_by(data: DataDir) -> str:
-    """Return by which settings the run saw everything that left the seal; else nothing."""
+def sealed_by(data: DataDir) -> str | None:
+    """Return by which settings the run saw everything that left the seal; ``None`` without one."""
     found = _read(data)
-    return str(found.get("by", "")) if found is not None else ""
+    return None if found is None else str(found.get("by", ""))
 
 
 def _read(data: DataDir) -> dict[str, Any] | None:

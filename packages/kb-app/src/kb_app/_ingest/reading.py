@@ -147,4 +147,4 @@ def settings_for(want: Wanted, settings: Settings) -> Settings:
 
 
 def _nothing_within(source_id: str, path: str) -> Mapping[str, str]:
-    raise NotImplementedError(f"{path} of {source_id} holds files, and the store is not open")
+    raise RuntimeError(f"{path} of {source_id} holds files, and the store is not open")

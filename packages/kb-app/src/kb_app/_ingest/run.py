@@ -28,7 +28,7 @@ from kb_app._ingest.looked import looked_by
 from kb_app._ingest.outcomes import Tally
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, Plan, plan_sources
-from kb_app._ingest.quiet import is_sealed, nothing_to_do, published, seal, sealed, sealed_by
+from kb_app._ingest.quiet import nothing_to_do, published, seal, sealed, sealed_by
 from kb_app._ingest.reading import Reader
 from kb_app._ingest.seeing.files import spell
 from kb_app._ingest.settings import Settings, SourceSpec, ingest_settings, source_specs
@@ -189,12 +189,12 @@ def _sealing(
 ) -> Generator[WriteSession]:
     """Open a session for vectors alone, and renew the seal if nothing but them is new."""
     data = DataDir(config.storage.data_dir)
-    was_sealed, by = is_sealed(data), sealed_by(data)
+    by = sealed_by(data)
     with parts.session() as session:
         is_same = session.control.sequence == sequence
         yield session
         missing = session.store.count_missing(model_key)
-    if was_sealed and is_same:
+    if by is not None and is_same:
         seal(data, {model_key: missing}, by)
 
 
