@@ -196,8 +196,8 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
 
     Neither a heading nor the header of a table answers, nor a row where another of its table
     holds more of the question, nor a line of a list where another label does so, nor a number
-    that stands alone, as that of a page. No more does a block of code in prose that is long, or
-    has the whole question in it: that is an example of asking it.
+    that stands alone, as that of a page, nor tags alone, as an anchor is. No more does a block of
+    code in prose that is long, or has the whole question in it: that is an example of asking it.
     """
     seen: set[str] = set()
     asked = bare(evidence.question)
@@ -217,11 +217,9 @@ def _candidates(evidence: Evidence) -> Iterator[Scored]:
             )
             is_header = unit.kind == "row" and (unit.start, unit.end) in leads
             is_long = is_block and words_in(piece.text) > _MOST_WORDS
-            is_anchor = unit.kind != "code" and _TAGS.fullmatch(piece.text) is not None
-            is_number = is_anchor or (
-                said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
-            )
-            if unit.kind == "heading" or is_header or is_long or is_question or is_number:
+            is_no_text = said.isdecimal() and unit.lead is None and len(passage.pieces) > 1
+            is_no_text |= unit.kind != "code" and _TAGS.fullmatch(piece.text) is not None
+            if unit.kind == "heading" or is_header or is_long or is_question or is_no_text:
                 continue
             if piece.is_outdone or piece.is_beside or piece.text.rstrip(_CLOSING).endswith(_ASKS):
                 continue

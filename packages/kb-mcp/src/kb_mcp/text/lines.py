@@ -193,10 +193,15 @@ def _without_copies(files: Sequence[_Json]) -> list[_Json]:
             others = [place for place in at if place[0] != at[0][0]]
             if not at or at[0][0] == file["doc_path"]:
                 own.append({**line, "also": _also(others)} if others else line)
-        copied = len(file["lines"]) - len(own)
-        if own or not copied or file["omitted"]:
-            kept.append({**file, "lines": own, "matches": file["matches"] - copied})
+        kept += _with_fewer(file, own)
     return kept
+
+
+def _with_fewer(file: _Json, lines: Sequence[_Json]) -> Iterator[_Json]:
+    """Yield a file with what is left of its lines; not where that is nothing."""
+    fewer = len(file["lines"]) - len(lines)
+    if lines or not fewer or file["omitted"]:
+        yield {**file, "lines": lines, "matches": file["matches"] - fewer}
 
 
 def _is_copyable(line: _Json) -> bool:
@@ -229,9 +234,7 @@ def _without_translations(files: Sequence[_Json]) -> list[_Json]:
     rest = list[_Json]()
     for file in files:
         own = [_in_others(line, told) for line in file["lines"] if id(line) not in left_out]
-        fewer = len(file["lines"]) - len(own)
-        if own or not fewer or file["omitted"]:
-            rest.append({**file, "lines": own, "matches": file["matches"] - fewer})
+        rest += _with_fewer(file, own)
     return rest
 
 
@@ -322,9 +325,8 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     A pattern such as ``a|b|c`` asks for several things, of which one may be everywhere. So each
     alternative has its first line of a file before another has its second, what is rare before
     what is not, and lines that define go before all, with one of each alternative; of lines of the
-    same, those that match
-    another, too, give a value to what matches, or a number to something, are the first. Nothing
-    is chosen where lines stand around others.
+    same, those that match another, too, give a value to what matches, or a number to something,
+    are the first. Nothing is chosen where lines stand around others.
     """
     lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
     if not all(line["is_match"] for _, line in lines):
