@@ -787,6 +787,19 @@ class CORE_EXPORT Widget final : public Object {
   int width() const LOCKS_EXCLUDED(mu_) { return w_; }
 };
 
+class Slots : public QObject {
+    Q_OBJECT
+public:
+    enum Kind {
+        One = 1,
+        Two,
+    };
+signals:
+    void changed();
+public slots:
+    void change() { changed(); }
+};
+
 struct DLL ALIGNED_AS(16) Row {
   int get() { return 1; }
 };
@@ -805,10 +818,56 @@ CPP_WITH_MACROS_UNITS = [
     "7-8 function Cache.Cache",
     "10-11 class Widget",
     "12-13 function Widget.width",
-    "15-15 struct Row",
-    "16-17 function Row.get",
-    "19-21 function CacheTest.KeepsWhatIsNew",
-    "23-26 function plain",
+    "15-17 class Slots",
+    "18-21 enum Slots.Kind",
+    "22-24 gap Slots",
+    "25-26 function Slots.change",
+    "28-28 struct Row",
+    "29-30 function Row.get",
+    "32-34 function CacheTest.KeepsWhatIsNew",
+    "36-39 function plain",
+]
+
+C_WITH_LONE_MACROS = """
+#include "khash.h"
+
+KHASH_MAP_INIT_STR(names, row_t *)
+KHASH_SET_INIT_STR(words)  // Words that are known.
+
+#define KEY "key"
+
+G_DEFINE_TYPE_WITH_CODE (Row, row, G_TYPE_OBJECT,
+                         G_IMPLEMENT_INTERFACE (G_TYPE_ICON, row_icon))
+
+static int first(void)
+{
+  return OTHER_CALL(1)
+      + 2;
+}
+
+  FT_LOCAL_DEF( FT_Error )
+  Row_Init( Row_Type  row )
+  {
+  }
+
+PHP_FUNCTION(second)
+{
+}
+
+static const int sizes[] = {
+ONE_OF(1),
+TWO_OF(2)
+};
+
+void third(void) { }
+"""
+C_WITH_LONE_MACROS_UNITS = [
+    "1-9 gap",
+    "11-15 function first",
+    "17-20 function Row_Init",
+    "22-24 function second",
+    "26-29 const sizes",
+    "31-31 function third",
 ]
 
 CPP_WITHIN = """
@@ -908,6 +967,7 @@ RUST_WITHIN_UNITS = [
         ("c", C, C_UNITS),
         ("cpp", CPP, CPP_UNITS),
         ("cpp", CPP_WITH_MACROS, CPP_WITH_MACROS_UNITS),
+        ("c", C_WITH_LONE_MACROS, C_WITH_LONE_MACROS_UNITS),
         ("cpp", CPP_WITHIN, CPP_WITHIN_UNITS),
         ("starlark", STARLARK, STARLARK_UNITS),
         ("bash", BASH, BASH_UNITS),

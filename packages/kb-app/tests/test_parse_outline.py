@@ -101,6 +101,9 @@ def test_two_resources_of_one_name_are_two_units() -> None:
         ("nim", "type\n  Row*[T] = ref object\n    id: int\n\nproc size*(r: Row): int =\n  1\n", [
             None, "Row", "size"]),
         ("lua", "M.f = function(x)\nend\nlocal y = f(function() end)\n", ["M.f", None]),
+        ("lua", ("do\n  -- Says f.\n  local function f()\n  end\n\n  function M.g()\n"
+         "    local function no()\n    end\n  end\nend\nfunction h()\nend\n"), [
+             None, "f", "M.g", "h"]),
         ("lisp", "(define (f x)\n  1)\n(define ((g a) b) 2)\n(defmethod (setf size) (n)\n  n)\n", [
             "f", "g", "size"]),
         ("ocaml", "let rec f x = g x\nand g x = 1\nexternal h : int -> int = \"h\"\n", [

@@ -51,6 +51,53 @@ def test_pages_of_wikis_have_headings(
     assert [where for kind, where, _ in outline(text, path) if kind == "heading"] == headings
 
 
+VIM_HELP = """\
+*dens.txt*   Dens of otters
+
+Text before all.
+
+==============================================================================
+1. Digging                                              *dens-dig*
+
+Digging takes a *strong* paw. >
+
+    none                                                *no*
+<
+------------------------------------------------------------------------------
+Tools                                   *dens-tools* *dens-spade*
+
+dig({place})                                            *dens.dig()*
+    Digs.
+
+                                                *'depth'* *'dp'* *'nodepth'*
+'depth' 'dp'    number  (default 40)
+"""
+
+
+def test_help_of_vim_has_headings_where_it_has_tags() -> None:
+    """Chapters and sections below rules, functions and options as items; nothing within code."""
+    found = outline(VIM_HELP, "doc/dens.txt")
+
+    assert [where for kind, where, _ in found if kind == "heading"] == [
+        ("Dens of otters",),
+        ("1. Digging",),
+        ("1. Digging", "Tools"),
+        ("1. Digging", "Tools", "dig({place})"),
+        ("1. Digging", "Tools", "'depth', 'dp'"),
+    ]
+    assert [where for _, where, text in found if "default 40" in text] == [
+        ("1. Digging", "Tools", "'depth', 'dp'")
+    ]
+
+
+@pytest.mark.parametrize("last", [" vim:tw=78:ts=8:ft=help:norl:\n", "vim: set filetype=help :\n"])
+def test_help_of_vim_is_told_by_its_last_line(last: str) -> None:
+    text = f"Dens\t\t*dens*\n\nText.\n\n{last}"
+
+    assert [where for kind, where, _ in outline(text, "a.txt") if kind == "heading"] == [("Dens",)]
+    assert not [kind for kind, *_ in outline(text, "a.log") if kind == "heading"]
+
+
 def test_restructured_text_has_underlined_titles() -> None:
     text = """
         =====

@@ -303,10 +303,46 @@ async def test_the_best_passages_are_told_and_of_the_others_there_is_a_line_or_t
     blocks = re.split(r"^n/", shown, flags=re.MULTILINE)[1:]
     assert len(blocks[0]) > len(blocks[-1])
     assert all("Otters of sea" in block for block in blocks)
-    named = [line for line in also.splitlines() if line.startswith("  n/")]
+    named = re.findall(r"\bn/\d+\.md", also)
     (rest,) = re.findall(r"^… (\d+) more of these", also, re.MULTILINE)
-    assert len(blocks) + len(named) + int(rest) == 30
+    assert len(blocks) + len({*named}) + int(rest) == 30
     assert len(text) < 1400
+
+
+async def test_places_without_a_line_of_their_own_are_named_below_one_answer() -> None:
+    """Whole notes by their paths; what a path says of a heading is not said again."""
+    swims = "Otters swim on. " * 60
+    notes = [document(f"{n}.md", f"Otters of sea {n}. {swims}\n") for n in range(20)]
+    notes += [document(f"sea {n}.md", f"# Sea {n}\n\nOtters. {n} {swims}\n") for n in range(9)]
+    kb = knowledge_base(*notes)
+
+    asked = {"mode": "lexical", "k": 29}
+    seas = await told(kb, "search", {"query": "otters", **asked})
+    numbers = await told(kb, "search", {"query": "otters of sea", **asked})
+
+    *_, named = re.findall(r"^(?:also:|  )(.*\.md.*)", seas, re.MULTILINE)
+    assert len(re.findall(r"\.md(?::3)?(?:, |$)", named)) >= 3
+    assert "Sea" not in named
+    *_, named = re.findall(r"^(?:also:|  )(.*\.md.*)", numbers, re.MULTILINE)
+    assert re.fullmatch(r" ?\d+\.md(?:, \d+\.md){3,4}", named)
+
+
+async def test_of_front_matter_there_are_lines_with_words_of_the_query_alone() -> None:
+    front = "---\ntitle: Holts\ntags: [river, notes]\nupdated: 2026-01-02\nrating: 4\n---\n"
+    kb = knowledge_base(
+        document("a.md", f"{front}\n# Holts\n\nBanks that are dug.\n\nRoots above water.\n"),
+        document("b.md", "Otters.\n" * 2),
+    )
+
+    plain = await told(kb, "search", {"query": "dug banks", "mode": "lexical"})
+    rated = await told(kb, "search", {"query": "banks by rating", "mode": "lexical"})
+
+    assert "7" not in plain
+    assert "tags" not in plain
+    assert "2026" not in plain
+    assert "Banks that are dug." in plain
+    assert "5 rating: 4" in rated
+    assert "title" not in rated
 
 
 async def test_a_line_of_a_later_passage_that_tells_more_goes_before_one_of_the_first() -> None:

@@ -218,17 +218,27 @@ def query_terms(text: str, langs: Iterable[str]) -> list[Term]:
     return list(_query_terms(text, tuple(langs)))
 
 
+_OF_NAMES = ("word", "part")
+"""Kinds of terms that the words of a name have, beside the name itself."""
+
+
 @lru_cache(maxsize=_REMEMBERED_QUERIES)
 def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
-    """Return the terms of a query; one search asks for those of the same text four times."""
+    """Return the terms of a query; one search asks for those of the same text four times.
+
+    What names consist of counts once, however many of them have it: who asks for three locks by
+    their names asks for these, and not three times for any lock.
+    """
     plain = _plain(text)
     asking = {fold(word) for word in asking_words(plain)}
     seen: Counter[Term] = Counter()
     for token in _TOKEN.findall(_part(plain)[0]):
-        seen.update(_token_terms(token, langs))
+        terms = list(_token_terms(token, langs))
+        for term in terms:
+            seen[term] += len(terms) == 1 or term.kind not in _OF_NAMES
     seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
     seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in cjk_runs(plain))
-    return tuple(_counted(term, n, asking) for term, n in seen.items())
+    return tuple(_counted(term, max(n, 1), asking) for term, n in seen.items())
 
 
 def _counted(term: Term, n: int, asking: Container[str]) -> Term:

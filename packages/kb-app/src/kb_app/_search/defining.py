@@ -50,7 +50,7 @@ _GIVES = (
 makes a macro or an option of CMake; there ``set(NAME value)`` gives one, too."""
 _BEGINS = (
     rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
-    rb"(?:function\*?|def|fn|func|sub)[ \t]+(\w+)"
+    rb"(?:function\*?|def|fn|func|sub)[ \t]+(?:\w+(?:\.|::|:(?=\w+[ \t]*\()))*(\w+)"
 )
 """What a line begins with that begins a function, which may be within another one."""
 _GIVEN = re.compile(_GIVES % rb"(?=[^\n]*(?:=|define|option\())")

@@ -217,8 +217,9 @@ _ASKED_TOLD = lazy_pattern(
 _ASKED_TESTS = lazy_pattern(
     r"(?i)\b(?:which|what|any)\s+(?:unit\s+)?(?:tests?|specs?)\b"
     r"|\btests?\s+(?:for|of|that|which|covers?|covering)\b|\b(?:is|are)\s+(?:\S+\s+){1,5}tested\b"
+    r"|^\W*(?:unit|integration|regression)?\s*tests?\s+\w|\btest_\w+|\w_(?:test|spec)s?\b"
 )
-"""Who says so is after the test itself."""
+"""Who says so, or names a test or its file, is after the test itself."""
 _BESIDE_TESTS = {FileRole.CODE: 0.75, FileRole.DOCS: 0.6, FileRole.CONFIG: 0.5}
 """Of what a test is of, where one is asked for: it says the same words and defines the names."""
 

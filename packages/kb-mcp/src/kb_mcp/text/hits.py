@@ -47,9 +47,9 @@ _ALSO = "also:"
 _NO_PATH = "matches no path"
 _GIVEN = "shown before"
 """Said of a passage that an answer before gave."""
-_NAMED, _NAMES = 2, 140
-"""Places that are named below each of several answers, and what they take: a reader who needs
-one more passage knows which, and does not ask again. Those of other files go first."""
+_NAMED, _NAMED_ALONE, _NAMES = 2, 5, 140
+"""Places that are named below each of several answers and below one, and what they take: a reader
+who needs one more passage knows which, and does not ask again. Those of other files go first."""
 _LEAST = 400
 """Characters of each of several answers that go before names."""
 _TOLD, _TOLD_EACH = 7, 5
@@ -121,7 +121,13 @@ def search_text(
     look_up: LookUp | None = None,
 ) -> Told:
     """Return search_response.v1, with passages, as text; of what was *given*, a line each."""
-    view = _View(tokens=max_tokens or BUDGET, given=given, about=about, look_up=look_up)
+    view = _View(
+        tokens=max_tokens or BUDGET,
+        given=given,
+        about=about,
+        named=0 if about is None else _NAMED_ALONE,
+        look_up=look_up,
+    )
     return _search(response, view, is_alone=True)
 
 
@@ -346,8 +352,9 @@ class _Laid:
     """What of the hits is shown, which are a line each, and what is said of others."""
 
     shown: Sequence[Piece]
+    listed: Sequence[Piece]
     briefs: Sequence[str]
-    over: Sequence[str]
+    """The line of each that is listed."""
     rest: int = 0
     """How many are not named at all."""
 
@@ -362,28 +369,30 @@ def _answer(first: Sequence[str], hits: Sequence[_Json], tail: Iterable[str], vi
         laid = _whole(page, hits, room, view)
     else:
         laid = _telling(page, hits, room, view, view.about)
-    if laid.over:  # who is not shown all of these is not to ask for more
+    if laid.rest and view.over:  # who is not shown all of these is not to ask for more
         tail = [line for line in tail if line != _MORE_OF_CODE]
     blocks = [line for block in _blocks(page, laid.shown) for line in block]
     also = [_ALSO, *(f"{INDENT}{line}" for line in laid.briefs)] if laid.briefs else []
     said = tuple(line for piece in laid.shown for line in piece.said())
-    spent = sum(weight(line) + 1 for line in (*first, *blocks, *also, *laid.over, *tail))
-    most = 0 if also else view.named
-    names = _names(page, hits, laid.shown, view.tokens * CHARS_PER_TOKEN - spent, most)
-    also += [f"{_ALSO} {', '.join(names)}"] if names else []
-    text = "\n".join([*first, *blocks, *also, *laid.over, *tail])
-    is_all = not (also or laid.over or any(piece.is_cut for piece in laid.shown))
+    over = [view.over.format(laid.rest)] if view.over and laid.rest else []
+    spent = sum(weight(line) + 1 for line in (*first, *blocks, *also, *over, *tail))
+    names = _names(page, hits, laid, view.tokens * CHARS_PER_TOKEN - spent, view.named)
+    if names:
+        also.append(f"{INDENT if also else f'{_ALSO} '}{', '.join(names)}")
+    rest = laid.rest - len(names)
+    over = [view.over.format(rest)] if view.over and rest else []
+    text = "\n".join([*first, *blocks, *also, *over, *tail])
+    is_all = not (also or over or any(piece.is_cut for piece in laid.shown))
     left = max(0.0, 1 - weight(text) / (view.tokens * CHARS_PER_TOKEN)) if is_all else 0.0
-    return Told(text, said, laid.rest - len(names), left)
+    return Told(text, said, rest, left)
 
 
-def _names(
-    page: Page, hits: Sequence[_Json], shown: Sequence[Piece], room: int, most: int
-) -> list[str]:
-    """Return the places of the best passages that are not shown, each file or unit once."""
-    told, files = {_unit(piece) for piece in shown}, {piece.file for piece in shown}
+def _names(page: Page, hits: Sequence[_Json], laid: _Laid, room: int, most: int) -> list[str]:
+    """Return the places of the best passages that are not told, each file or unit once."""
+    before = (*laid.shown, *laid.listed)
+    told, files = {_unit(piece) for piece in before}, {piece.file for piece in before}
     names: list[str] = []
-    room -= weight(_ALSO)
+    room = min(room, _NAMES) - weight(_ALSO)
     others = [piece for piece in without_copies(hits) if not page.is_weak(piece)]
     for piece in sorted(others, key=lambda one: one.file in files):
         if len(names) == most:
@@ -407,20 +416,19 @@ def _whole(page: Page, hits: Sequence[_Json], room: int, view: _View) -> _Laid:
     if len(hits) > 1:
         room -= weight(view.over) + 4
     whole: list[Piece] = []
-    rest: list[str] = []
+    rest: list[tuple[Piece, str]] = []
     for piece in without_copies(hits):
         fitting, is_given = None, piece.is_in(view.given)
         if not is_given and not page.is_weak(piece):
             fitting = _fitting(page, piece, room, may_cut=not whole or room > _WORTH_CUTTING)
         if fitting is None:
             brief = page.head(piece, is_whole=False)
-            rest.append(f"{brief} · {_GIVEN}" if is_given else brief)
+            rest.append((piece, f"{brief} · {_GIVEN}" if is_given else brief))
         else:
             whole.append(fitting)
             room -= _whole_cost(page, fitting)
-    listed = bisect_right([*accumulate(map(_cost, rest))], room)
-    over = [view.over.format(len(rest) - listed)] if view.over and listed < len(rest) else []
-    return _Laid(whole, rest[:listed], over, len(rest) - listed)
+    listed = bisect_right([*accumulate(_cost(brief) for _, brief in rest)], room)
+    return _laid(whole, rest, listed)
 
 
 def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: str) -> _Laid:
@@ -447,11 +455,15 @@ def _telling(page: Page, hits: Sequence[_Json], room: int, view: _View, about: s
         many += len(seen)
     picked = _valued(telling, picked, heads, room - taken, view.look_up)
     room -= sum(_whole_cost(page, piece) for piece in picked.values())
-    rest = [brief for at, brief in enumerate(briefs) if at not in picked]
-    costs = accumulate(map(_cost, rest), initial=0)
+    rest = [(pieces[at], brief) for at, brief in enumerate(briefs) if at not in picked]
+    costs = accumulate((_cost(brief) for _, brief in rest), initial=0)
     listed = bisect_right([*costs][: view.listed + 1], room) - 1
-    over = [view.over.format(len(rest) - listed)] if view.over and listed < len(rest) else []
-    return _Laid([*picked.values()], rest[:listed], over, len(rest) - listed)
+    return _laid([*picked.values()], rest, listed)
+
+
+def _laid(shown: Sequence[Piece], rest: Sequence[tuple[Piece, str]], listed: int) -> _Laid:
+    pieces, briefs = zip(*rest[:listed], strict=True) if listed else ((), ())
+    return _Laid(shown, pieces, briefs, len(rest) - listed)
 
 
 def _valued(

@@ -270,8 +270,11 @@ class Page:
             name = (hit["section_label"] or "").rpartition(".")[2]
         else:
             name = next(reversed(hit["heading_path"]), "")
+            name = "" if _says(PurePosixPath(hit["doc_path"]).stem, name) else name
         source = f" (source {short(hit['source_id'])})" if hit["doc_path"] in self.ambiguous else ""
-        return f"{named(hit['doc_path'])}{_place(piece)}{source} {short(name, _NAME)}".rstrip()
+        is_all = piece.first == 1 and piece.last == hit["passage"].get("lines")
+        place = "" if is_all else _place(piece)
+        return f"{named(hit['doc_path'])}{place}{source} {short(name, _NAME)}".rstrip()
 
     def is_weak(self, piece: Piece) -> bool:
         """Say whether a passage is far below the best."""
@@ -300,6 +303,12 @@ def _id(hit: _Json) -> str:
 
 def _spot(hit: _Json) -> tuple[str, str]:
     return hit["doc_id"], hit["citation"]["uri"]
+
+
+def _says(name: str, heading: str) -> bool:
+    """Say whether the name of a file has half of the words of a heading."""
+    words = _WORDS.findall(heading.casefold())
+    return 2 * len({*_WORDS.findall(name.casefold())}.intersection(words)) >= len({*words})
 
 
 def _cut(piece: Piece) -> str:

@@ -70,6 +70,8 @@ _SAYS_NOTHING = re.compile(
 )
 """A line of code that tells no more than that it is there, but for words of the query: a tag of
 documentation (``@since 3.0``), and what stands between two blocks."""
+_FRONT, _TITLE = "---", re.compile(r"(?i)(?:title|name)\s*:")
+"""What stands around front matter, and what of it a head or a path says as well."""
 _PADDING = re.compile(r" {2,}")
 """What sets the columns of a table one below the other: rows that are told stand apart."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -174,6 +176,8 @@ class _Part:
     words: frozenset[str]
     is_cut: bool
     """Whether more stands there than is shown of it."""
+    is_front: bool = False
+    """Whether it is a line of the front matter of a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,9 @@ class Telling:
         said = [self._said_of(at) for at in range(len(pieces))]
         best = max((worth for of in said for worth in of), default=0.0) or 1.0
         self._lines = [
-            line for at, of in enumerate(said) for line in self._worthy(at, _with_meaning(of, best))
+            line
+            for at, of in enumerate(said)
+            for line in self._worthy(at, _with_meaning(self._parts[at], of, best))
         ]
 
     def picked(self, heads: Mapping[int, int], room: int) -> dict[int, Piece]:
@@ -243,7 +249,8 @@ class Telling:
         worth = [self._says(part) for part in parts]
         piece = self._pieces[at]
         if not piece.is_code:
-            return _in_tables(parts, worth)
+            front = sum(part.is_front for part in parts)
+            return worth[:front] + _in_tables(parts[front:], worth[front:])
         told = _in_lists(parts, _with_what_is_meant(parts, worth))
         lines = piece.text.split("\n")
         return _in_statements(lines, parts, _with_conditions(lines, parts, told))
@@ -282,8 +289,11 @@ class Telling:
         if heading:
             lines = ["" if bare_heading(line) == heading else line for line in lines]
         plain = [_PADDING.sub(" ", line) if line.startswith("|") else line for line in lines]
+        front = 0 if piece.is_code or piece.start else _front_matter(lines)
         for number, said in enumerate(lines) if piece.is_code else _sentences(plain):
             if not _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
+                continue
+            if number < front and _TITLE.match(said):
                 continue
             words = frozenset(self._words(said))
             if piece.is_code and not words and _SAYS_NOTHING.fullmatch(said):
@@ -291,7 +301,8 @@ class Telling:
             whole = said.rstrip()
             text = around(whole, self._query)
             is_padded = not piece.is_code and plain[number] != lines[number]
-            yield _Part(number, text, words, is_cut=text != whole or is_padded)
+            is_cut = text != whole or is_padded
+            yield _Part(number, text, words, is_cut, is_front=number < front)
 
     def _words(self, text: str) -> Iterator[str]:
         for start, end in marks(text, self._query):
@@ -337,13 +348,18 @@ def _flows(line: str, below: str, first: str) -> bool:
     )
 
 
-def _with_meaning(worth: Sequence[float], best: float) -> list[float]:
+def _with_meaning(parts: Sequence[_Part], worth: Sequence[float], best: float) -> list[float]:
     """Return what lines are worth where a passage has fewer words of the query than the best one.
 
-    Then it stands where it does for what it means, which its first lines mostly say.
+    Then it stands where it does for what it means, which its first lines mostly say, and not its
+    front matter.
     """
     lacking = _OF_MEANING * (best - max(worth, default=0.0))
-    return [own + lacking / (1 + _FURTHER * at) for at, own in enumerate(worth)]
+    front = sum(part.is_front for part in parts)
+    return [
+        own + (lacking / (1 + _FURTHER * (at - front)) if at >= front else 0.0)
+        for at, own in enumerate(worth)
+    ]
 
 
 def _with_what_is_meant(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
@@ -478,9 +494,19 @@ def _in_tables(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
     return told
 
 
+def _front_matter(lines: Sequence[str]) -> int:
+    """Return how many lines of front matter a note begins with, those around it included."""
+    if not lines or lines[0].rstrip() != _FRONT:
+        return 0
+    ends = (at for at, line in enumerate(lines[1:], start=1) if line.rstrip() == _FRONT)
+    return next(ends, -1) + 1
+
+
 def _opening(parts: Sequence[_Part]) -> list[int]:
     """Return the first parts that say something, such as a signature and what is said of it."""
-    saying = (at for at, part in enumerate(parts) if _SAYING.search(part.text))
+    saying = (
+        at for at, part in enumerate(parts) if not part.is_front and _SAYING.search(part.text)
+    )
     return list(islice(saying, _OPENING)) or [0]
 
 

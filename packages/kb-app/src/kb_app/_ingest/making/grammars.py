@@ -327,6 +327,9 @@ class Header:
     """The kinds in whose names those of what stands in them begin."""
     is_flat: bool = False
     """Whether what stands in a holder need not stand deeper."""
+    nameless: tuple[str, ...] = ()
+    """The lines that open and close a block without a name, at the margin: what stands in it is
+    read as if it stood at the margin, too."""
 
     @property
     def closers(self) -> dict[str, str]:
@@ -348,9 +351,11 @@ def _line(  # noqa: PLR0913 - what a row of the table says
     continued: tuple[str, ...] = (),
     holders: tuple[str, ...] = (),
     is_flat: bool = False,
+    nameless: tuple[str, ...] = (),
 ) -> Header:
     flags = re.IGNORECASE if ignore_case else re.NOFLAG
-    return Header(kind, pattern, comment or ("#",), flags, clause, continued, holders, is_flat)
+    comment = comment or ("#",)
+    return Header(kind, pattern, comment, flags, clause, continued, holders, is_flat, nameless)
 
 
 _SLASHES = ("//", "/*", " *")
@@ -443,7 +448,7 @@ HEADERS: dict[str, Header] = {
     "lisp": _LISP,
     "lua": _line("function", r"(?:(?:local\s+)?function\s+|(?=(?:local\s+)?[\w.:]+\s*=\s*"
                  r"function\b)(?:local\s+)?)(?P<name>[\w.:]+)|\s{0,8}(?:it|test|describe|context)"
-                 r"\s*\(?\s*" + _TITLE, "--", "--[["),
+                 r"\s*\(?\s*" + _TITLE, "--", "--[[", nameless=("do", "end")),
     "makefile": _line("target", r"(?P<name>[^\s:=#][^:=#\n]{0,200}?)\s*::?(?!=)", "#", ".PHONY"),
     "matlab": _line("function", r"\s{0,4}(?P<kind>function|classdef)\s+(?:\([^()\n]{0,80}\)\s*)?"
                     r"(?:[\[\]\w,~ \t.]{1,160}=\s*)?(?P<name>[\w.]+)", "%", "#"),

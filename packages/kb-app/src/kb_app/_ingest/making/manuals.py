@@ -1,4 +1,4 @@
-"""Headings of manuals in POD and Texinfo. Pure."""
+"""Headings of manuals in POD and Texinfo, and of help of Vim. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kb_app._ingest.making.blocks import Lines, Region
 
-__all__ = ["pod_headings", "texinfo_headings", "texinfo_says"]
+__all__ = ["is_vim_help", "pod_headings", "texinfo_headings", "texinfo_says", "vim_headings"]
 
 _HEAD = 40_000
 _POD = re.compile(r"=head([1-6])[ \t]+(\S.*)")
@@ -23,6 +23,15 @@ _TEXINFO_COMMAND = re.compile(r"@[a-z]+\{([^{}]*)\}|@([@{}])")
 _SETTITLE = re.compile(r"^@settitle[ \t]+(\S.*)", re.MULTILINE)
 _DEEPEST = 3
 """Commands of Texinfo that are within each other in a name."""
+_MODELINE = re.compile(r"\bvim?:[^\n]*\b(?:ft|filetype)=help\b")
+_TAIL = 500
+_NAMED = re.compile(r"\*[^*\s|]+\.txt\*(?:[ \t]+(.*))?")
+"""The first line of help of Vim: the name of its file, and what it is about."""
+_TAGGED = re.compile(r"(.*?)(?:^|[ \t]+)((?:\*[^*\s|]+\*[ \t]*)+)")
+_RULE = re.compile(r"([=-])\1{29,}")
+_RULED = {"=": 1, "-": 2}
+_ITEM = 3
+_MOST_TAGS = 2
 
 
 def pod_headings(lines: Lines) -> Iterator[tuple[Region, str]]:
@@ -63,3 +72,35 @@ def _texinfo_name(said: str) -> str:
     for _ in range(_DEEPEST):
         said = _TEXINFO_COMMAND.sub(lambda each: each[1] or each[2] or "", said)
     return " ".join(said.split())
+
+
+def is_vim_help(text: str) -> bool:
+    """Say whether a text calls itself help of Vim, in its first or in its last lines."""
+    return _NAMED.match(text) is not None or _MODELINE.search(text[-_TAIL:]) is not None
+
+
+def vim_headings(lines: Lines) -> Iterator[tuple[Region, str]]:
+    """Yield what help of Vim has tags for: chapters and sections below rules, and items.
+
+    A line of tags alone is called by the first of them. What is set in as code has none.
+    """
+    level, opened, in_code = _ITEM, False, False
+    for number, line in enumerate(lines.texts):
+        if rule := _RULE.fullmatch(line.rstrip()):
+            level, in_code = _RULED[rule[1]], False
+            continue
+        if in_code and line[:1] and not line[0].isspace():
+            in_code = False
+        if in_code or not line.strip():
+            continue
+        named = None if opened else _NAMED.fullmatch(line.rstrip())
+        tagged = _TAGGED.fullmatch(line) if line.rstrip().endswith("*") else None
+        if named is not None and named[1]:
+            yield Region(number, number + 1, "heading", 1), named[1].strip()
+        elif tagged is not None and named is None:
+            tags = [tag.strip("*") for tag in tagged[2].split()]
+            first = number - 1 if number and _RULE.fullmatch(lines.texts[number - 1]) else number
+            name = " ".join(tagged[1].split()) or ", ".join(tags[:_MOST_TAGS])
+            yield Region(first, number + 1, "heading", level), name
+        level, opened = _ITEM, True
+        in_code = line == ">" or line.endswith(" >")

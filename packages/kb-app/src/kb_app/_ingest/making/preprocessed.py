@@ -35,8 +35,20 @@ _UNREAD_MACROS = (
         rb"(?P<said>(?:[ \t]+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?){1,8})"
         rb"(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{])"
     ),
+    # What Qt says of members: ``public slots:``, ``signals:``.
+    lazy_pattern(rb"\b(?:public|private|protected)(?P<said>[ \t]+(?:slots|Q_SLOTS))(?=[ \t]*:)"),
+    lazy_pattern(rb"\n[ \t]*(?P<said>(?:signals|Q_SIGNALS)[ \t]*:)(?=[ \t]*\n)"),
 )
 """Macros that the grammar takes for a function or its name, and then the class for a function."""
+_LONE_MACRO = lazy_pattern(
+    rb"^[ \t]*_{0,2}" + _MACRO + rb"(?:[ \t]?\((?:[^(){};]|\([^(){};]*\))*\))?"
+    rb"(?=[ \t]*(?://[^\n]*|/\*[^\n]*)?\n\s*(?!\w*[a-z]\w*\s*\()(?:[A-Za-z_#/}]|\Z))",
+    re.MULTILINE,
+)
+"""A macro on a line of its own, without a semicolon: ``KHASH_SET_INIT_STR(names)``, ``Q_OBJECT``.
+What takes it for a call or a type reads on to the next semicolon, however far that is. Before the
+name of a function it is a type: ``FT_LOCAL_DEF( FT_Error )``."""
+_ENDS = (b";", b"}", b")", b"{", b":", b"*/", b"\\")
 
 
 def blank(source: bytes) -> bytes:
@@ -48,7 +60,15 @@ def unmacroed(source: bytes) -> bytes:
     """Return *source* without such macros."""
     for macros in _UNREAD_MACROS:
         source = macros.sub(_blanked, source)
-    return source
+    return _LONE_MACRO.sub(_blanked_if_lone, source)
+
+
+def _blanked_if_lone(match: re.Match[bytes]) -> bytes:
+    """Return what was found as spaces, where nothing before it goes on with it."""
+    before = match.string[: match.start()].rstrip()
+    above = before[before.rfind(b"\n") + 1 :]
+    is_lone = not before or above.lstrip().startswith((b"#", b"//")) or before.endswith(_ENDS)
+    return blank(match[0]) if is_lone else match[0]
 
 
 def _blanked(match: re.Match[bytes]) -> bytes:

@@ -33,19 +33,19 @@ __all__ += [
 ]
 
 BOOK = "book-6"
-CODE = "code-8"
+CODE = "code-9"
 HTML = "html-9"
 IMAGE = "image-1"
 MAIL = "mail-8"
 MARKDOWN = "markdown-2"
 NOTEBOOK = "notebook-2"
 OFFICE = "office-7"
-OUTLINE = "outline-6"
+OUTLINE = "outline-7"
 PACKED = "packed-1"
 PDF = "pdf-4"
 SOUND = "sound-2"
 TABLE = "table-2"
-TEXT = "text-7"
+TEXT = "text-8"
 
 IMAGE_READER = f"{IMAGE}-read-2"
 SCANS = f"{PDF}-scans-1"

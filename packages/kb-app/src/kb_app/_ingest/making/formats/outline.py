@@ -142,9 +142,10 @@ def _label(lines: Lines, header: Header, line: int) -> str | None:
 def _matcher(lines: Lines, header: Header) -> Callable[[int], re.Match[str] | None]:
     """Return what says whether a line is a header; of one that goes on, with the next line."""
     texts, match_header, continued = lines.texts, header.line.match, header.continued
+    margins = _margins(texts, *header.nameless) if header.nameless else {}
 
     def match(line: int) -> re.Match[str] | None:
-        text = texts[line]
+        text = texts[line].removeprefix(margins.get(line, ""))
         if continued and not text[:1].isspace() and line + 1 < len(lines):
             following = texts[line + 1].lstrip()
             if following.startswith(continued):
@@ -152,6 +153,20 @@ def _matcher(lines: Lines, header: Header) -> Callable[[int], re.Match[str] | No
         return match_header(text, 0, _LONGEST_LINE)
 
     return match
+
+
+def _margins(texts: Sequence[str], opening: str, closing: str) -> dict[int, str]:
+    """Return how far lines are set in within blocks without a name, by their numbers."""
+    margins: dict[int, str] = {}
+    margin: str | None = None
+    for line, text in enumerate(texts):
+        if text.rstrip() in (opening, closing):
+            margin = "" if text.startswith(opening) else None
+        elif margin == "" and text.strip():
+            margin = text[: indent_of(text)]
+        if margin:
+            margins[line] = margin
+    return margins
 
 
 def _called(match: re.Match[str], header: Header) -> tuple[str, str]:

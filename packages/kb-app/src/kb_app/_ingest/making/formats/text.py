@@ -1,11 +1,11 @@
 r"""Plain text: paragraphs, and headings where a format makes them certain.
 
 reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki, Textile, DocBook, man pages, POD and Texinfo
-have headings, and so have pages of DokuWiki, Zim (``== Name ==``) and TWiki (``---+ Name``), which
-are called ``.txt``; every other text has paragraphs only: a line in capitals or over a row of
-dashes may be anything. A text of any other name that has a directive or a target of
-reStructuredText (``.. note::``, ``.. _name:``) is that. At their heads they say what front matter
-says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``; ``.TH``).
+have headings, and so have help of Vim and pages of DokuWiki, Zim (``== Name ==``) and TWiki
+(``---+ Name``), which are called ``.txt``; every other text has paragraphs only: a line in
+capitals or over a row of dashes may be anything. A text of any other name that has a directive or
+a target of reStructuredText (``.. note::``, ``.. _name:``) is that. At their heads they say what
+front matter says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``; ``.TH``).
 Headings of Org have tags; their state and priority are no part of their names. Code in a
 language that nothing is known of comes here too: its paragraphs are gaps, and it has a name
 but no language.
@@ -23,7 +23,13 @@ from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
 from kb_app._ingest.making.docbook import docbook_headings, docbook_says
 from kb_app._ingest.making.latex import latex_headings, latex_says
 from kb_app._ingest.making.man_pages import is_man_page, man_page, man_says
-from kb_app._ingest.making.manuals import pod_headings, texinfo_headings, texinfo_says
+from kb_app._ingest.making.manuals import (
+    is_vim_help,
+    pod_headings,
+    texinfo_headings,
+    texinfo_says,
+    vim_headings,
+)
 from kb_app._ingest.making.metadata import Hints, code_metadata, text_metadata
 from kb_app._ingest.making.restructured import find_headings, is_restructured
 from kb_app._ingest.making.sections import section_chunks
@@ -139,7 +145,9 @@ def _read(lines: Lines, extension: str) -> tuple[Lines, Iterable[tuple[Region, s
     if is_man_page(lines.text):
         page = man_page(lines.text)
         return Lines(page.text), page.headings
-    by_text = _page if extension in _PAGES else None
+    by_text = None
+    if extension in _PAGES:
+        by_text = vim_headings if is_vim_help(lines.text) else _page
     by_text = find_headings if is_restructured(lines.text) else by_text
     find = _FINDERS.get(extension, by_text)
     return lines, find(lines) if find else ()
