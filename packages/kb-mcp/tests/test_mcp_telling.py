@@ -342,7 +342,21 @@ async def test_of_front_matter_there_are_lines_with_words_of_the_query_alone() -
     assert "2026" not in plain
     assert "Banks that are dug." in plain
     assert "5 rating: 4" in rated
-    assert "title" not in rated
+
+
+def test_a_heading_with_words_of_the_query_tells_of_the_rows_below_it() -> None:
+    """*Cheapest quote*: under *Quotes*, rows say firms and prices, and not that they are quotes."""
+    rows = "| firm | price |\n|---|---|\n| Otter | 14,380 |\n| Holt | 12,960 |\n"
+    text = f"## Quotes\n\n{rows}\n{'Fitted in August, all is well. ' * 9}\n"
+    passage = {"text": text, "start": 40, "lines": 60}
+    hit = {
+        "media": "markdown", "doc_path": "windows.md", "heading_path": ["Windows", "Quotes"],
+        "passage": passage, "citation": {"line_start": 27},
+    }  # fmt: skip
+
+    told = Telling("cheapest quotes", [Piece.of(hit)]).picked({0: 30}, 120)[0]
+
+    assert "31 | Otter | 14,380 |" in told.lines()
 
 
 async def test_a_line_of_a_later_passage_that_tells_more_goes_before_one_of_the_first() -> None:

@@ -70,8 +70,8 @@ _SAYS_NOTHING = re.compile(
 )
 """A line of code that tells no more than that it is there, but for words of the query: a tag of
 documentation (``@since 3.0``), and what stands between two blocks."""
-_FRONT, _TITLE = "---", re.compile(r"(?i)(?:title|name)\s*:")
-"""What stands around front matter, and what of it a head or a path says as well."""
+_FRONT, _CALLED = "---", re.compile(r"(?i)(?:title|name|tags)\s*:")
+"""What stands around front matter, and what of it says no more than how a note is called."""
 _PADDING = re.compile(r" {2,}")
 """What sets the columns of a table one below the other: rows that are told stand apart."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -200,6 +200,7 @@ class Telling:
         every = [part for parts in self._parts for part in parts]
         times = Counter(word for part in every for word in part.words)
         self._worth = {word: log(1 + len(every) / n) for word, n in times.items()}
+        self._most = log(1 + len(every))
         said = [self._said_of(at) for at in range(len(pieces))]
         best = max((worth for of in said for worth in of), default=0.0) or 1.0
         self._lines = [
@@ -250,7 +251,8 @@ class Telling:
         piece = self._pieces[at]
         if not piece.is_code:
             front = sum(part.is_front for part in parts)
-            return worth[:front] + _in_tables(parts[front:], worth[front:])
+            told = _in_tables(parts[front:], worth[front:], self._worth_of(piece.heading))
+            return worth[:front] + told
         told = _in_lists(parts, _with_what_is_meant(parts, worth))
         lines = piece.text.split("\n")
         return _in_statements(lines, parts, _with_conditions(lines, parts, told))
@@ -278,6 +280,10 @@ class Telling:
             return piece
         return replace(piece, told=tuple(_shown(piece, parts, at)))
 
+    def _worth_of(self, heading: str) -> float:
+        """Return what a heading is worth, which stands above the lines and is none of them."""
+        return sum(self._worth.get(word, self._most) for word in {*self._words(heading)})
+
     def _says(self, part: _Part) -> float:
         said = sum(self._worth[word] for word in part.words)
         return said * _OF_VALUES if said and _VALUE.search(part.text) else said
@@ -293,7 +299,7 @@ class Telling:
         for number, said in enumerate(lines) if piece.is_code else _sentences(plain):
             if not _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
                 continue
-            if number < front and _TITLE.match(said):
+            if number < front and _CALLED.match(said):
                 continue
             words = frozenset(self._words(said))
             if piece.is_code and not words and _SAYS_NOTHING.fullmatch(said):
@@ -464,31 +470,32 @@ def _goes_on(line: str, below: str) -> bool:
     )
 
 
-def _with_neighbours(worth: Sequence[float]) -> list[float]:
+def _with_neighbours(worth: Sequence[float], above: float) -> list[float]:
     """Return what sentences are worth in prose: what stands beside one that tells does, too.
 
-    Above all what follows: an answer seldom says the words of its question again.
+    Above all what follows, a heading worth *above* as well: an answer seldom says the words of
+    its question again.
     """
-    beside = [0.0, *worth, 0.0]
+    beside = [above, *worth, 0.0]
     return [
         own + _FOLLOWING * beside[at] + _LEADING * beside[at + 2] for at, own in enumerate(worth)
     ]
 
 
-def _in_tables(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
-    """Return what lines of prose are worth, rows of tables among them.
+def _in_tables(parts: Sequence[_Part], worth: Sequence[float], above: float) -> list[float]:
+    """Return what lines of prose are worth, rows of tables among them, below a heading.
 
     The rows of a table say nothing of each other, and all go on with what leads into it. Its
     first row is worth half as much as the best one, which it explains.
     """
-    told = _with_neighbours(worth)
+    told = _with_neighbours(worth, above)
     are_rows = [part.text.lstrip().startswith("|") for part in parts]
     at = 0
     for is_row, run in groupby(are_rows):
         first, at = at, at + len(list(run))
         if not is_row:
             continue
-        led = _FOLLOWING * worth[first - 1] if first else 0.0
+        led = _FOLLOWING * (worth[first - 1] if first else above)
         told[first:at] = [own + led for own in worth[first:at]]
         told[first] = max(told[first], max(told[first:at]) / 2)
     return told
