@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kb_app import Config, KnowledgeBase
+from kb_app._search.bulk import search_many
 from kb_app.config import Source
 from kb_app.testing import SearchWorld
 from kb_app.testing.parts import open_here
@@ -84,6 +85,21 @@ def test_what_answers_far_better_stays_first_whatever_its_date(
     world: SearchWorld, mode: str
 ) -> None:
     assert first_of(asked(world, "walrus zanzibar otter in May 2023", mode)) == "2019-01-01"
+
+
+@pytest.mark.parametrize("mode", list(SearchMode))
+def test_several_queries_with_dates_are_answered_as_each_is(
+    world: SearchWorld, mode: SearchMode
+) -> None:
+    """What is embedded ahead of them is without their dates, as it is for each alone."""
+    texts = ("otter camp river in May 2023", "walrus walks", "in June 2024", "x in May 2018")
+    queries = [SearchQuery(text=text, mode=mode) for text in texts]
+
+    together = list(search_many(world.engine(now=NOW), queries))
+
+    single = [world.engine(now=NOW).search(query) for query in queries]
+    sent = [wire.search_response(one) for one in together if isinstance(one, SearchResponse)]
+    assert sent == [wire.search_response(one) for one in single]
 
 
 def test_a_date_that_no_document_is_of_changes_nothing(world: SearchWorld) -> None:

@@ -18,7 +18,6 @@ from typing import Self, TypeVar
 
 from kb_app._search.channels import Channel
 from kb_app._search.engine import Engine
-from kb_app._search.query import parse_query
 from kb_core.errors import InvalidInput, KbError
 from kb_core.search import MAX_QUERIES, MAX_TRACED, Outcome, SearchQuery
 
@@ -71,7 +70,7 @@ def each(
 
 
 def _ahead(engine: Engine, queries: Sequence[Asked]) -> AbstractContextManager[None]:
-    texts = list(dict.fromkeys(_embedded(queries))) if _has_vectors(engine) else []
+    texts = list(dict.fromkeys(_embedded(engine, queries))) if _has_vectors(engine) else []
     return _embedding(engine, texts) if len(texts) > 1 else nullcontext()
 
 
@@ -86,11 +85,11 @@ def _embedding(engine: Engine, texts: Sequence[str]) -> Iterator[None]:
             engine.embed = one_by_one
 
 
-def _embedded(queries: Sequence[Asked]) -> Iterator[str]:
+def _embedded(engine: Engine, queries: Sequence[Asked]) -> Iterator[str]:
     """Yield the texts that the vector channel is asked about."""
     for query in queries:
         if isinstance(query, SearchQuery) and Channel.VECTOR in Channel.of(query.mode):
-            yield parse_query(query.text).text
+            yield engine.meant(query)
 
 
 def _has_vectors(engine: Engine) -> bool:

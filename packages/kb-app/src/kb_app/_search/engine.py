@@ -316,11 +316,21 @@ class Engine:
         question = self.question(query, wanted)
         pool, most = pool_size(query.k), query.per_doc or 0
         run = _Run(query, parsed, where, wanted, 0, pool, most, question, deadline, watch)
-        if self.settings.fusion != "rrf" and query.mode is not SearchMode.VECTOR:
-            run.parsed, run.dates = dated(parsed, self.snapshot, self._now)
+        run.parsed, run.dates = self._dated(query, parsed)
         if query.cursor is not None:
             _go_on(run, Cursor.decode(query.cursor, question, query.per_doc))
         return run
+
+    def _dated(
+        self, query: SearchQuery, parsed: ParsedQuery
+    ) -> tuple[ParsedQuery, tuple[DateAsked, ...]]:
+        if self.settings.fusion == "rrf" or query.mode is SearchMode.VECTOR:
+            return parsed, ()
+        return dated(parsed, self.snapshot, self._now)
+
+    def meant(self, query: SearchQuery) -> str:
+        """Return what of a query is embedded, where it is: its text without filters and dates."""
+        return self._dated(query, parse_query(query.text))[0].meant
 
     def question(self, query: SearchQuery, wanted: Channel, **more: str) -> Question:
         """Return all that decides the order of the list, but for what is indexed."""
