@@ -288,6 +288,38 @@ def test_whose_work_it_is_comes_first_for_who_asks_that(name: str, query: str, f
     assert in_their_places(head, chunks, query, lambda _: False)[0].chunk_key == 0
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["#define MOST_LEASES 40", "# define MOST_LEASES 40", "    MOST_LEASES = 40",
+     "export const MOST_LEASES: number = 40;", "static const int MOST_LEASES = 40;"],
+)  # fmt: skip
+@pytest.mark.parametrize("query", ["MOST_LEASES", "What is the default of MOST_LEASES?"])
+def test_what_gives_a_constant_its_value_comes_before_its_uses(given: str, query: str) -> None:
+    uses = cast("StoredChunk", {**_chunk("a.py"), "text": "if (n == MOST_LEASES) wait();\n"})
+    gives = cast("StoredChunk", {**_chunk("b.py"), "text": f"/* At most. */\n{given}\n"})
+    head = [_row(0, 0.9), _row(1, 0.7)]
+
+    placed = in_their_places(head, {0: uses, 1: gives}, query, mostly_code)
+
+    assert [row.chunk_key for row in placed] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("query", "is_asked"),
+    [
+        ("test lease is given back", True),
+        ("lease given back pool_spec", True),
+        ("test_lease keeps its place", True),
+        ("lease latest given back", False),
+    ],
+)
+def test_who_names_a_test_is_after_the_test(query: str, is_asked: bool) -> None:
+    chunks = {0: _chunk("pool.py"), 1: _chunk("tests/test_pool.py")}
+    placed = in_their_places([_row(0, 0.9), _row(1, 0.75)], chunks, query, mostly_code)
+
+    assert (placed[0].chunk_key == 1) is is_asked
+
+
 def test_what_only_imports_comes_after_what_does_something() -> None:
     imports = cast("StoredChunk", {**_chunk("heads.py"), "text": "from pool import lease\n"})
     head = [_row(0, 0.9), _row(1, 0.5)]

@@ -13,13 +13,14 @@ code is for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kb_app._media import MEDIA
+from kb_app._search.defining import name_given
 from kb_app._search.ranking import in_order
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
@@ -161,9 +162,10 @@ _FOREIGN = 0.7
 asked of what is its own."""
 _DECLARED = 0.7
 """Of types of what another file does: who reads them has not seen it."""
-_RECORD, _LEGAL, _HEAD, _DEFINITION = 0.6, 0.4, 0.5, 1.2
+_RECORD, _LEGAL, _HEAD, _DEFINITION, _VALUE = 0.6, 0.4, 0.5, 1.2, 1.5
 """Of a page that tells what changed; of one that tells whose work it is, and what others may do
-with it; of a head of a file; of what is defined under a name that the question has."""
+with it; of a head of a file; of what is defined under a name that the question has, and of what
+gives a constant its value, which uses of it say as often in fewer words."""
 
 _SAID, _SAID_WHERE = 0.25, 0.4
 """What code gains that says all words of a question, in its names and in prose, and where a place
@@ -239,6 +241,8 @@ _MESSAGE = lazy_pattern(r"[^\W\d_]{2} [^\W\d_]{2}")
 """What stands in quotation marks and is words: what is said when something goes wrong."""
 _GIVEN = lazy_pattern(r"(?m)^[ \t]*([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)")
 """A name that is given a value."""
+_CONSTANT = lazy_pattern(r"_?[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+"""A name that stands for a value."""
 
 
 DEPTH, STEP = 100, 20
@@ -393,7 +397,8 @@ def wish_of(query: str) -> Wish:
     terms = (term for term in query_terms(query, ("en",)) if not term.only_asks)
     words = tuple(frozenset(term.forms or term.stems) for term in terms)
     is_of_record = not asked.isdisjoint(_ASKED_RECORD)
-    is_for_tests = _ASKED_TESTS.search(query) is not None
+    if is_for_tests := _ASKED_TESTS.search(query) is not None:
+        roles.add(FileRole.TESTS)
     is_told = _ASKED_TOLD.search(query) is not None or is_of_record or FileRole.DOCS in roles
     asks = not roles and _ASKED_OF_CODE.match(query) is not None
     return Wish(
@@ -432,12 +437,32 @@ def weight_of(chunk: StoredChunk, wish: Wish) -> float:
     if role is FileRole.CODE and wish.spelled:
         held = sum(name in chunk["text"] for name in wish.spelled)
         weight *= 1 + _HELD * held / len(wish.spelled)
-    symbols = (chunk["symbol"] or "").split(", ")
-    names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
+    return weight * _of_names(chunk, role, wish)
+
+
+def _of_names(chunk: StoredChunk, role: FileRole, wish: Wish) -> float:
+    """Return what a passage counts for giving a name of the question its meaning."""
     # A place is where a function begins; and what a test is of is no test.
     is_beside = role is FileRole.CODE and wish.is_for_tests
-    is_beside = is_beside or (wish.is_where and (chunk["part"] or 1) > 1)
-    return weight * _DEFINITION if names & wish.names and not is_beside else weight
+    if is_beside or (wish.is_where and (chunk["part"] or 1) > 1):
+        return 1.0
+    if _gives(chunk["text"], wish.spelled):
+        return _VALUE
+    symbols = (chunk["symbol"] or "").split(", ")
+    names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
+    return _DEFINITION if names & wish.names else 1.0
+
+
+def _gives(text: str, names: Iterable[str]) -> bool:
+    """Say whether a text gives a value to one of those *names* that are of constants."""
+    for name in names:
+        at = text.find(name) if _CONSTANT.fullmatch(name) else -1
+        while at >= 0:
+            first, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+            if name_given(text[first : None if end < 0 else end].lstrip()) == name:
+                return True
+            at = text.find(name, at + len(name))
+    return False
 
 
 def _said(chunk: StoredChunk, words: Sequence[frozenset[str]]) -> float:
