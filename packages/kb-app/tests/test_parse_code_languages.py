@@ -1375,6 +1375,100 @@ int last(void)
 """
 
 
+CPP_WITH_REFERENCES = """
+Row&
+Table::row(int at)
+{
+  return rows_[at];
+}
+
+struct Cell {
+  Cell& operator=(const Cell& other) { return *this; }
+  Cell&& taken() { return move(*this); }
+  Cell *const& next() { return next_; }
+};
+"""
+
+
+def test_a_function_of_cpp_that_returns_a_reference_has_its_name() -> None:
+    assert outline(parse(CPP_WITH_REFERENCES, "cpp")) == [
+        "1-5 function Table.row",
+        "7-7 struct Cell",
+        "8-8 function Cell.operator=",
+        "9-9 function Cell.taken",
+        "10-11 function Cell.next",
+    ]
+
+
+CPP_IN_A_NAMESPACE_BY_MACRO = """
+#include "grid.h"
+
+GRID_NAMESPACE_BEGIN
+
+template <typename T>
+static Row<T>
+joined(const Row<T>& one, const Row<T>& other)
+{
+  return one + other;
+}
+
+class
+GRID_API
+Table : public Widget
+{
+  int size() const { return size_; }
+};
+
+GRID_NAMESPACE_END
+"""
+
+
+def test_macros_alone_at_the_margin_are_no_types_of_what_follows() -> None:
+    """The class for which a macro stands on a line of its own is one, and no function."""
+    assert outline(parse(CPP_IN_A_NAMESPACE_BY_MACRO, "cpp")) == [
+        "1-3 gap",
+        "5-10 function joined",
+        "12-15 class Table",
+        "16-17 function Table.size",
+        "19-19 gap",
+    ]
+
+
+CSHARP_WITH_CONDITIONS = """
+namespace App
+{
+    class Paths
+    {
+        public static string Full(string path)
+        {
+#if SMALL
+            if(path == null) {
+#else
+            if(string.IsNullOrEmpty(path)) {
+#endif
+                return ".";
+            }
+            return path;
+        }
+
+        public static int Depth(string path)
+        {
+            return 1;
+        }
+    }
+}
+"""
+
+
+def test_csharp_is_read_past_conditions_whose_branches_open_a_brace_each() -> None:
+    assert outline(parse(CSHARP_WITH_CONDITIONS, "csharp")) == [
+        "1-2 namespace App",
+        "3-4 class App.Paths",
+        "5-15 method App.Paths.Full",
+        "17-22 method App.Paths.Depth",
+    ]
+
+
 def test_c_is_read_past_conditions_whose_branches_open_a_brace_each() -> None:
     """A grammar counts both braces, and holds all that follows for a part of the function."""
     assert outline(parse(C_WITH_CONDITIONS, "c")) == [

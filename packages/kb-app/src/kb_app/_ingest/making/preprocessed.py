@@ -18,6 +18,8 @@ __all__ = ["blank", "first_branches", "is_broken", "is_statement", "unmacroed"]
 _BETWEEN_FUNCTIONS = frozenset(
     ("translation_unit", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
 ) | {"linkage_specification", "declaration_list", "namespace_definition"}
+_BETWEEN_FUNCTIONS |= {"compilation_unit", "namespace_declaration", "class_declaration"}
+"""The last ones are of C#."""
 _STATEMENTS = frozenset(("if", "for", "while", "switch"))
 """What a grammar that lost its way takes for functions."""
 
@@ -32,7 +34,7 @@ _UNREAD_MACROS = (
     # Before the name of a class: ``class CORE_EXPORT Widget : public Object {``.
     lazy_pattern(
         rb"\b(?:class|struct|union)"
-        rb"(?P<said>(?:[ \t]+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?){1,8})"
+        rb"(?P<said>(?:\s+(?:" + _MACRO + rb"|[A-Z]{2,})(?:\([^(){};]*\))?){1,8})"
         rb"(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{])"
     ),
     # What Qt says of members: ``public slots:``, ``signals:``.

@@ -246,10 +246,15 @@ def _by_field(node: Node) -> str:
 def _declarator(node: Node) -> str:
     inner = node.child_by_field_name("declarator")
     while inner is not None and inner.type not in _DECLARATORS:
+        # What returns a reference, ``T& f()``, holds its declarator without saying so.
         inner = inner.child_by_field_name("declarator") or next(
-            (child for child in inner.children if child.type in _DECLARATORS), None
+            (child for child in inner.children if _declares(child.type)), None
         )
     return _text(inner)
+
+
+def _declares(kind: str) -> bool:
+    return kind in _DECLARATORS or kind == "function_declarator"
 
 
 _OF_TESTS = lazy_pattern(r"(?:TYPED_)?TEST(?:_[FP])?")

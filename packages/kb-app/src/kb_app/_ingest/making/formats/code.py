@@ -202,7 +202,8 @@ def _tree(text: str, name: str, language: Language) -> tree_sitter.Tree | None:
     if name in _PREPROCESSED:
         source = unmacroed(source)
     tree = _parse(source, language)
-    if name in _PREPROCESSED and tree is not None and is_broken(tree.root_node):
+    has_branches = name in _PREPROCESSED or (name == "csharp" and b"\n#else" in source)
+    if has_branches and tree is not None and is_broken(tree.root_node):
         first = _parse(first_branches(source), language)
         if first is not None and _count(first, language) > _count(tree, language):
             return first
