@@ -317,6 +317,18 @@ def test_a_constant_reaches_as_far_as_its_text(opens: str, closes: str) -> None:
     assert found["text"].rstrip().endswith(closes)
 
 
+@pytest.mark.parametrize(
+    ("opens", "closes"), [('@doc """', '"""'), ("r'''", "'''"), ("@doc ~S'''", "'''")]
+)
+def test_an_outline_does_not_name_what_an_example_defines(opens: str, closes: str) -> None:
+    text = f"def dig do\n  {opens}\n    def den do\n  {closes}\n  def hole do\n    1\n"
+    units = (_unit(text, text, "dig", 1, code=text),)
+    with kb_of(document("a.ex", text, media="code", blocks=units)) as kb:
+        entries = kb.outline("a.ex")["entries"]
+
+    assert [one["name"] for one in entries] == ["dig", "hole"]
+
+
 def test_an_outline_names_functions_within_functions() -> None:
     units = (
         _unit("@wraps", "def __repr__():\n        pass", "serve", 1, code=NESTED),

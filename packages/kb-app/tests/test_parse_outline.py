@@ -274,6 +274,170 @@ def test_what_stands_in_a_module_begins_with_its_name(
     assert [symbol for _, symbol in units(source, code_lang)] == symbols
 
 
+ZIG = """
+const std = @import("std");
+
+/// Rows.
+pub fn List(
+    comptime T: type,
+) type {
+    return struct {
+        items: []T,
+
+        /// Adds.
+        pub fn add(self: *Self, item: T) !void {
+            const at = 1;
+            self.put(at, item);
+        }
+    };
+}
+
+pub const Row = struct {
+    pub const most = 3;
+    pub fn at(self: Row) usize {
+        return 1;
+    }
+};
+
+test "rows are added" {
+}
+"""
+SOLIDITY = """
+// Coins.
+contract Coin is Owned {
+    uint256 total;
+
+    error Late(uint256 at);
+
+    /// Sends.
+    function send(address to) public {
+        emit Sent(to);
+    }
+
+    constructor() {}
+}
+"""
+OCAML = """
+module Row : sig
+  val size : int -> int
+end = struct
+  type _ t = Int : int t
+
+  let size x =
+    let y = x in
+    y
+
+  (* Adds. *)
+  let ( >>| ) a b = b a
+end
+
+let f x =
+  let g y = y in
+  g x
+"""
+DART = """
+class Row extends Base {
+  const Row({
+    super.key,
+  });
+
+  final Map<String, int> parts = make(1);
+
+  // Builds.
+  @override
+  Widget build(Context context) {
+    return Text(say('''
+Row row() {
+'''));
+  }
+
+  int get size => parts.length;
+}
+
+enum Kind { one, two }
+
+void main() {
+  group('Row', () {
+    test('is built', () {
+      run(1);
+    });
+  });
+}
+"""
+GROOVY = """
+class Row {
+    int size = of(1)
+
+    static Row of(int size) {
+        if (size) {
+            return of(0)
+        }
+    }
+
+    def grow(by) {
+    }
+}
+"""
+FSHARP = """
+module Rows =
+    let size x =
+        let y = x
+        y
+
+type Row(size: int) =
+    member this.Size = size
+    override _.ToString() = "r"
+"""
+CRYSTAL = """
+module A
+  class Row
+    def size
+      1
+    end
+  end
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "source", "found"),
+    [
+        ("zig", ZIG, ["std 1-1", "List 3-8", "List.add 10-16", "Row 18-18", "Row.most 19-19",
+                      "Row.at 20-23", "rows are added 25-26"]),
+        ("solidity", SOLIDITY, ["Coin 1-3", "Coin.Late 5-5", "Coin.send 7-10",
+                                "Coin.constructor 12-13"]),
+        ("ocaml", OCAML, ["Row 1-1", "Row.size 2-3", "Row.t 4-4", "Row.size 6-8",
+                          "Row.>>| 10-12", "f 14-16"]),
+        ("dart", DART, ["Row 1-1", "Row.Row 2-4", "Row 6-6", "Row.build 8-14", "Row.size 16-17",
+                        "Kind 19-19", "main 21-21", "Row 22-22", "is built 23-27"]),
+        ("groovy", GROOVY, ["Row 1-2", "Row.of 4-8", "Row.grow 10-12"]),
+        ("fsharp", FSHARP, ["Rows 1-1", "Rows.size 2-4", "Row 6-6", "Row.Size 7-7",
+                            "Row.ToString 8-8"]),
+        ("crystal", CRYSTAL, ["A 1-1", "A.Row 2-2", "A.Row.size 3-7"]),
+    ],
+)  # fmt: skip
+def test_what_stands_right_in_a_type_is_a_unit_of_it(
+    code_lang: str, source: str, found: list[str]
+) -> None:
+    """Locals of functions are none, and what a text of several lines says closes nothing."""
+    assert places(source, code_lang) == found
+
+
+def test_a_module_is_all_that_stands_in_it() -> None:
+    """By levels an outline, and what is fetched by its name, reach as far."""
+    source = "defmodule A do\n  def f, do: 1\n\n  def g, do: 2\nend\n\ndefmodule B do\nend\n"
+    file = SourceFile(source_id="s", path="a", media="code", code_lang="elixir")
+
+    document = parser_for("code", "elixir")(FileContent(source.encode()), file)
+
+    assert [(block.symbol, block.level) for block in document.blocks] == [
+        ("A", 1),
+        ("A.f", 2),
+        ("A.g", 2),
+        ("B", 1),
+    ]
+
+
 _FILL = "".join(f"    x{at}\n" for at in range(50))
 
 

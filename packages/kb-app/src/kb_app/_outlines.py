@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from kb_app._media import has_lines
@@ -44,6 +44,8 @@ _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
 _OPENS = ("{", "(", "[", ":")
 _QUOTED = re.compile(r"[=(\[{,:+]\s*(?:[A-Za-z]\w{0,9}\.?\w{0,9})?(\"{3}|'{3}|`)")
 """What opens a text that may have several lines, where a value stands."""
+_DOCUMENTED = re.compile(r"\s*(?:@\w+\s+(?:~[sS])?|[bfruBFRU]{0,2})(\"{3}|'{3})")
+"""What opens documentation of several lines: of Python, Elixir, Julia."""
 _HERE = re.compile(r"(?<![<\w])<<[-~<]?[\"']?([A-Z_]\w*)[\"']?[^<>]*$")
 """What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
 _LONGEST_TEXT = 2_000
@@ -154,6 +156,18 @@ def _closing_of_text(lines: Sequence[str], first: int) -> int | None:
     return None
 
 
+def _within_documentation(lines: Sequence[str]) -> Iterator[int]:
+    """Yield the lines, from 1, of documentation of several lines, after its first one."""
+    numbers = iter(range(1, len(lines) + 1))
+    for number in numbers:
+        opened = _DOCUMENTED.match(lines[number - 1])
+        if opened is None or opened[1] in lines[number - 1][opened.end() :]:
+            continue
+        following = range(number + 1, min(len(lines), number + _LONGEST_TEXT) + 1)
+        last = next((one for one in following if opened[1] in lines[one - 1]), number)
+        yield from islice(numbers, last - number)
+
+
 def comes_from_elsewhere(line: str) -> bool:
     """Say whether a line gives a name what another file defines."""
     return _FROM_ELSEWHERE.search(line) is not None
@@ -168,6 +182,7 @@ def _beside(doc: StoredDoc, text: str, entries: Sequence[Entry]) -> Iterator[Ent
     if doc["media"] != Media.CODE.value or doc["code_lang"] == "xml":
         return  # an attribute is no constant
     lines, known = text.split("\n"), set()
+    examples = set(_within_documentation(lines))
     around: list[Entry] = []
     units = [*reversed(entries)]
     for number, line in enumerate(lines, start=1):
@@ -182,7 +197,8 @@ def _beside(doc: StoredDoc, text: str, entries: Sequence[Entry]) -> Iterator[Ent
         elif not around and not comes_from_elsewhere(line):
             name = name_given(line)
         is_own = bool(around) and around[-1].fields["name"] == name  # below its decorators
-        if name is None or is_own or name in known or name.startswith("__"):
+        is_said = is_own or number in examples
+        if name is None or is_said or name in known or name.startswith("__"):
             continue
         last = end_of(lines, number)
         fields: types.OutlineEntries = {"level": level, "name": name, "kind": kind}

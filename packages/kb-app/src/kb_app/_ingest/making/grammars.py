@@ -20,7 +20,8 @@ For resources (YAML, TOML, Makefiles, …) and for languages whose grammar is no
 size, a pattern for the line that starts a unit, its header, is enough: the unit goes on to
 the next such line. ``name`` is the group with its name, or ``title`` one with the sentence that
 a test is called by; ``kind`` is one with what it is, else ``kind`` of the row says so. Patterns
-are matched against one line at its start, and are linear.
+are matched against one line at its start, and are linear. Where types hold functions
+(``is_nested``), what is set in is a unit only right within one of the ``holders``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from types import MappingProxyType
 
 from kb_core.values import dataclass, field
 
-__all__ = ["CLOSERS", "CODE_ALIASES", "HEADERS", "LANGUAGES", "PARSERS", "POD", "QUOTES"]
+__all__ = ["CLOSERS", "CODE_ALIASES", "HEADERS", "LANGUAGES", "PARSERS", "POD", "STRINGS"]
 __all__ += ["Header", "Language"]
 
 
@@ -300,12 +301,14 @@ CODE_ALIASES = {
 
 
 QUOTES = '"""'
+APOSTROPHES = "'''"
+STRINGS = (QUOTES, APOSTROPHES)
 """What opens and closes a string of several lines."""
 POD = "="
 """What a line of documentation of Perl begins with."""
 CLOSERS = {
     "/*": "*/", "(*": "*)", "{-": "-}", "<#": "#>", "<!--": "-->", "--[[": "]]", "#|": "|#",
-    "{": "}", POD: "=cut", QUOTES: QUOTES,
+    "{": "}", POD: "=cut", QUOTES: QUOTES, APOSTROPHES: APOSTROPHES,
 }  # fmt: skip
 """What closes a comment of several lines, by what opens it."""
 
@@ -327,6 +330,8 @@ class Header:
     """The kinds in whose names those of what stands in them begin."""
     is_flat: bool = False
     """Whether what stands in a holder need not stand deeper."""
+    is_nested: bool = False
+    """Whether what is set in is a unit only right within a holder, which reaches over it."""
     nameless: tuple[str, ...] = ()
     """The lines that open and close a block without a name, at the margin: what stands in it is
     read as if it stood at the margin, too."""
@@ -351,11 +356,21 @@ def _line(  # noqa: PLR0913 - what a row of the table says
     continued: tuple[str, ...] = (),
     holders: tuple[str, ...] = (),
     is_flat: bool = False,
+    is_nested: bool = False,
     nameless: tuple[str, ...] = (),
 ) -> Header:
-    flags = re.IGNORECASE if ignore_case else re.NOFLAG
-    comment = comment or ("#",)
-    return Header(kind, pattern, comment, flags, clause, continued, holders, is_flat, nameless)
+    return Header(
+        kind,
+        pattern,
+        comment or ("#",),
+        re.IGNORECASE if ignore_case else re.NOFLAG,
+        clause,
+        continued,
+        holders,
+        is_flat,
+        is_nested,
+        nameless,
+    )
 
 
 _SLASHES = ("//", "/*", " *")
@@ -382,6 +397,8 @@ _ATOM_OF_ELIXIR = (
     rf"(?P<label>[\w.]+[?!]?|{_STRING})"
 )
 
+_SIGN = r"[!$%&*+./:<=>?@^|~-]"
+"""What operators of OCaml are made of."""
 _LISP = _line(
     "definition",
     r"\((?:(?:[\w./-]+/|(?:cl|ert|easy-menu|gv|iter|pcase|transient)-)?"
@@ -404,11 +421,19 @@ HEADERS: dict[str, Header] = {
                    ignore_case=True),
     "coffeescript": _line("function", r"\s{0,4}(?:(?P<kind>class)\s+(?=\w)|(?=[\w.@]+\s*[=:]\s*"
                           r"(?:\([^()\n]{0,200}\)\s*)?[-=]>))(?P<name>[\w.@]+)"),
-    "crystal": _line("method", r"\s{0,8}(?:(?:private|protected|abstract)\s+){0,2}(?P<kind>def|"
-                     r"class|module|struct|enum|macro|lib)\s+(?P<name>[\w.:?!=]+)", "#", "@["),
-    "dart": _line("class", r"(?:(?:abstract|base|final|sealed|interface|mixin)\s+){0,3}"
-                  r"(?P<kind>class|mixin|enum|extension|typedef)\s+(?P<name>\w+)|\s{0,8}(?:test|"
-                  r"testWidgets|group)\(\s*" + _TITLE, *_SLASHES, "@"),
+    "crystal": _line("method", r"\s{0,12}(?:(?:private|protected|abstract)\s+){0,2}(?P<kind>def|"
+                     r"class|module|struct|enum|macro|lib)\s+(?P<name>[\w.:?!=]+)", "#", "@[",
+                     holders=("class", "module", "struct", "enum", "lib"), is_nested=True),
+    "dart": _line("method", r"\s{0,12}(?:test|testWidgets|group)\(\s*" + _TITLE +
+                  r"|\s{0,12}(?:(?:abstract|base|final|sealed|interface|external|static|"
+                  r"const|factory)\s+){0,4}(?:(?P<kind>class|mixin(?:\s+class)?|enum|"
+                  r"extension(?:\s+type)?|typedef)\s+|(?!(?:return|await|assert|throw|new|else|if|for|"
+                  r"while|switch|case|super|this|yield|import|export|part|catch)\b)"
+                  r"(?:[\w.$<>?, ]{1,80}?\s)??(?=(?:get|set)\s+\w+|operator\b|[\w.$]+"
+                  r"(?:<[^()\n]{1,60}>)?\((?![^\n]*\),\s*$))(?:(?:get|set|operator)\s+)?)"
+                  r"(?P<name>[\w.$]+|(?<=operator )[^\s\w(]{1,3})", *_SLASHES, "@", *STRINGS,
+                  holders=("class", "mixin", "mixin class", "enum", "extension", "extension type"),
+                  is_nested=True),
     "diff": _line("file", r"(?:diff --git a/|Index: )(?P<name>\S{1,200})"),
     "dockerfile": _line("stage", r"FROM\s+(?:--\S+\s+){0,3}\S+(?:\s+AS\s+(?P<name>\S+))?",
                         ignore_case=True),
@@ -427,17 +452,23 @@ HEADERS: dict[str, Header] = {
                      r"type(?=\s*(?:,[^:\n]{0,80}::|::|\s\w+\s*$)))(?:\s*\([^()\n]{0,60}\))?"
                      r"(?:\s*,[^:\n]{0,80})?(?:\s*::)?\s+(?P<name>\w+)", "!", "C ", "c ", "*",
                      ignore_case=True),
-    "fsharp": _line("binding", r"(?P<kind>let|type|module)\s+(?:rec\s+|inline\s+){0,2}"
-                    r"(?P<name>[\w.']+)", "//", "[<"),
+    "fsharp": _line("binding", r"\s{0,40}(?:static\s+)?(?P<kind>let|and|type|module|member|"
+                    r"override|default|abstract)\s+(?:(?:rec|inline|private|internal|public|mutable|"
+                    r"member)\s+){0,3}(?:\w+\.(?=\w+\s*(?:[(:=<]|with\b|\w|$)))?(?P<name>[\w.']+)",
+                    "//", "[<", holders=("type", "module", "and"), is_nested=True),
     "gdscript": _line("function", r"(?:static\s+)?(?P<kind>func|class|class_name|signal|enum)\s+"
                       r"(?P<name>\w+)", "#", "@"),
     "gradle": _line("block", r"(?P<name>[A-Za-z][\w.]*)\s*(?:\([^()]{0,200}\)\s*)?\{", *_SLASHES),
     "graphql": _line("type", r"(?:extend\s+)?(?P<kind>type|interface|enum|input|union|scalar|query"
                      r"|mutation|subscription|fragment|directive|schema)\s+(?P<name>@?\w+)",
                      "#", '"', QUOTES),
-    "groovy": _line("function", r"(?:(?:public|private|static|final|abstract)\s+){0,4}"
-                    r"(?P<kind>class|def|trait|interface|enum)\s+(?P<name>\w+)|\s{1,8}def\s+"
-                    + _TITLE + r"\s*\(", *_SLASHES, "@"),
+    "groovy": _line("method", r"\s{0,12}(?:(?:public|private|protected|static|final|abstract|"
+                    r"synchronized)\s+){0,4}(?:(?P<kind>class|trait|interface|enum|@interface)\s+|"
+                    r"def\s+(?!\()|(?!(?:return|assert|throw|new|else|if|for|while|switch|case|catch|"
+                    r"import|package|println)\b)(?:(?:<[^<>\n]{1,60}>\s*)?[\w.<>\[\],?]{1,80}\s+)?"
+                    r"(?=\w+\s*\([^\n]*[{(,]\s*$))(?P<name>\w+)|\s{1,8}def\s+" + _TITLE + r"\s*\(",
+                    *_SLASHES, "@", *STRINGS, holders=("class", "trait", "interface", "enum"),
+                    is_nested=True),
     "haskell": _line("function", _HASKELL, "--", "{-", clause=_CONSTRUCTOR, continued=("=", "|")),
     "html": _line("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
                   r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),
@@ -461,9 +492,11 @@ HEADERS: dict[str, Header] = {
                   r"(?!(?:if|for|while|switch|return|typedef|else|[A-Z_]+\s?\()\b)(?:(?:[A-Za-z_]\w*"
                   r"[ \t*]+){1,5}(?=\w+[ \t]?\([^;\n]*[){]\s*$)|(?=\w+[ \t]?\([^;\n]*$)))\s*"
                   r"(?P<name>\w+)", *_SLASHES, "static "),
-    "ocaml": _line("binding", r"(?P<kind>let|and|type|module|val|external|exception|class)\s+"
-                   r"(?:(?:rec|type|nonrec|virtual)\s+|'\w+\s+|\([^()\n]{0,60}\)\s+){0,3}"
-                   r"(?P<name>[\w']+)|let%\w+\s+" + _TITLE, "(*"),
+    "ocaml": _line("binding", r"\s{0,40}(?:(?P<kind>let|and|type|module|val|external|exception|"
+                   r"class)\s+(?:(?:rec|type|nonrec|virtual)\s+|[+-]?(?:'\w+|_)\s+(?!=)|"
+                   r"\((?=[^()\n]{0,60}['_])[^()\n]{0,60}\)\s+(?!=)){0,3}(?:\(\s?(?=" + _SIGN
+                   + r"))?(?P<name>[\w']+|" + _SIGN + r"{1,12}(?=\s?\)))|let%\w+\s+" + _TITLE + ")",
+                   "(*", holders=("module",), is_nested=True),
     "pascal": _line("type", r"(?:(?:class\s+)?(?P<kind>function|procedure|constructor|destructor|"
                     r"operator|program|unit|library)\s+|(?=\s{0,4}\w+(?:<[^>\n]{0,60}>)?\s*=\s*"
                     r"(?:packed\s+)?(?:class|record|object|interface)\b)\s{0,4})(?P<name>[\w.]+)",
@@ -485,8 +518,9 @@ HEADERS: dict[str, Header] = {
                r"|test_that\(\s*" + _TITLE),
     "rego": _line("rule", r"(?:(?P<kind>package)\s+)?(?!import\b)(?P<name>[a-z_][\w.]*)"
                   r"(?:\(|\[|\s*(?::?=|\{|if\b|contains\b|$))", clause=""),
-    "solidity": _line("contract", r"(?:abstract\s+)?(?P<kind>contract|interface|library|struct|enum"
-                      r"|function|event)\s+(?P<name>\w+)", *_SLASHES),
+    "solidity": _line("contract", r"\s{0,8}(?:abstract\s+)?(?P<kind>contract|interface|library|"
+                      r"struct|enum|function|event|modifier|error|constructor)\b\s*(?P<name>\w*)",
+                      *_SLASHES, holders=("contract", "interface", "library"), is_nested=True),
     "sql": _line("statement", r"\s{0,4}(?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:global|local|"
                  r"temp|temporary|unlogged|unique|materialized|definer\s*=\s*\S+)\s+){0,3}"
                  r"(?P<kind>table|view|function|procedure|index|trigger|type|schema|sequence|"
@@ -515,8 +549,11 @@ HEADERS: dict[str, Header] = {
                   r"var(?:<[^>\n]{0,40}>)?)\s+(?P<name>\w+)", "//", "@"),
     "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|[\"'][^\"'\n]{1,100}[\"'])"
                   r":(?:\s|$)|-\s+(?:name|id|alias):\s+(?P<title>[^\s#][^#\n]{0,150})"),
-    "zig": _line("function", r"(?:pub\s+|export\s+|inline\s+){0,3}(?:(?P<kind>fn)\s+|const\s+)"
-                 r"(?P<name>\w+)", "//"),
+    "zig": _line("const", r"\s{0,40}(?:(?:pub|export|inline|noinline|extern(?:\s+\"\w+\")?)\s+)"
+                 r"{0,3}(?:(?=(?:const\s+\w+\s*=\s*(?:extern\s+|packed\s+)?|fn\s[^\n]{0,300}\)\s*)?"
+                 r"(?P<kind>fn|struct|enum|union|opaque|type)\b))?(?:fn\s+|const\s+)"
+                 r"(?P<name>\w+|@\"[^\"\n]{1,60}\")|\s{0,40}test\s+" + _TITLE, "//",
+                 holders=("struct", "enum", "union", "opaque", "type"), is_nested=True),
 }  # fmt: skip
 
 _BY_GRAMMAR = "kb_app._ingest.making.formats.code:CodeParser"

@@ -6,21 +6,24 @@ within documentation that is a string of several lines, is a header. A unit ends
 only closes, as far left as its header, if one comes before anything else as far left. Lines before
 the first header, and after the end of a unit, are gaps. A signature and the clauses of a function
 (Erlang, Haskell) are one, and what stands in a module of Elixir or a package of Perl begins with
-its name. YAML is cut at its document markers first: a document that says what ``kind`` of resource
-it is and what its name is (Kubernetes) is one unit, ``Kind/namespace/name``. A long key is cut at
-those within it (``jobs.build``), and a list of what has names, as the tasks of a playbook, at
-these.
+its name. Of languages whose types hold functions (Dart, Zig), what stands right within a type is a
+unit of it, and no local of a function is.
+
+YAML is cut at its document markers first: a document that says what ``kind`` of resource it is
+and what its name is (Kubernetes) is one unit, ``Kind/namespace/name``. A long key is cut at those
+within it (``jobs.build``), and a list of what has names, as the tasks of a playbook, at these.
 Of XML, elements are units (``elements``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs, settled
 from kb_app._ingest.making.elements import elements
-from kb_app._ingest.making.grammars import CLOSERS, HEADERS, POD, QUOTES, Header
+from kb_app._ingest.making.grammars import CLOSERS, HEADERS, POD, STRINGS, Header
 from kb_app._ingest.making.metadata import code_metadata
 from kb_app._ingest.making.versions import OUTLINE as _PARSER
 from kb_core.documents import ParsedDocument, SourceFile
@@ -41,6 +44,8 @@ _CLOSES = re.compile(
 """What a line at the margin of a unit's header is that ends the unit."""
 _SIGNATURES = ("spec", "callback", "macrocallback")
 _OPENS = ("{", "(", "begin", "do")
+_OPENS_AGAIN = ("= struct", "= sig", "{", "(")
+"""What a line at the margin of a unit's header ends with that goes on with it."""
 _NAMED = re.compile(r"[ \t]+(name|namespace):[ \t]*(.{1,200})")
 
 
@@ -68,14 +73,130 @@ def _regions(lines: Lines, language: str) -> Iterator[Region]:
         return _yaml(lines, HEADERS[language], 0, len(lines))
     if language == "xml":
         return settled(lines, flatten(elements(lines), len(lines), "gap"))
+    if HEADERS[language].is_nested:
+        units = _Nesting(lines, HEADERS[language]).units()
+        return settled(lines, flatten(units, len(lines), "gap"))
     return settled(lines, _units(lines, HEADERS[language], 0, len(lines)))
+
+
+class _Open(NamedTuple):
+    """A unit whose end is not found yet: which of those found, and how far its header is set in."""
+
+    at: int
+    margin: int
+    head: int
+    holds: bool
+
+
+class _Nesting:
+    """The units of a language whose types hold others.
+
+    What is set in is one only right within a holder, so that no local of a function is; a test is
+    one wherever it stands.
+    """
+
+    def __init__(self, lines: Lines, header: Header) -> None:
+        self._lines, self._header = lines, header
+        self._blocks = _blocks(lines, header, 0, len(lines))
+        inside = {line for last, at in self._blocks.items() for line in range(at + 1, last + 1)}
+        heads = {line: lines.texts[line].lstrip() for line in self._blocks.values()}
+        inside |= {line for line, text in heads.items() if text.startswith(header.comment)}
+        self._inside = inside
+        self._found: list[Region] = []
+        self._open: list[_Open] = []
+        self._ends: dict[int, int] = {}
+
+    def units(self) -> list[Region]:
+        """Return them outer before inner, numbered."""
+        match_line = _matcher(self._lines, self._header)
+        for line in range(len(self._lines)):
+            match = match_line(line)
+            if match is not None and line not in self._inside:
+                self._take(match, line)
+        self._close(0, len(self._lines))
+        return self._found
+
+    def _take(self, match: re.Match[str], line: int) -> None:
+        margin = indent_of(self._lines.texts[line])
+        whole = self._header.line.match(_headed(self._lines, line, margin))
+        kind, name = _called(whole or match, self._header)
+        while self._open and not self._open[-1].holds and self._is_over(self._open[-1], line):
+            self._close(self._open[-1].margin, line)
+        around = next((one for one in reversed(self._open) if one.margin < margin), None)
+        is_member = around.holds if around else margin == 0
+        if not is_member and kind != "test":
+            return
+        after = self._found[-1].end if self._found else 0
+        first = _lead(self._lines, self._header, self._blocks, after, line)
+        self._close(margin, first)
+        if around and kind != "test":
+            name = f"{self._found[around.at].symbol}.{name}"[:_SYMBOL_MAX]
+        number, holds = len(self._found), kind in self._header.holders
+        self._open.append(_Open(number, margin, line, holds))
+        level = len(self._open)
+        self._found.append(Region(first, line + 1, "unit", level, name, kind, number))
+
+    def _close(self, margin: int, limit: int) -> None:
+        """End what is open and as far set in as *margin*, at line *limit* at the latest."""
+        while self._open and self._open[-1].margin >= margin:
+            one = self._open.pop()
+            end = self._ends.get(one.at, limit)
+            end = end if end < limit else _end_within(self._lines, one, self._inside, limit)
+            unit = self._found[one.at]
+            self._found[one.at] = unit.within(unit.first, end)
+
+    def _is_over(self, one: _Open, line: int) -> bool:
+        """Say whether what holds nothing ended before *line*, however that is set in."""
+        if one.at not in self._ends:
+            self._ends[one.at] = _end_within(self._lines, one, self._inside, len(self._lines))
+        return self._ends[one.at] <= line
+
+
+_LONGEST_HEADER = 40
+"""Lines of the parameters of a function, each on its own, at most."""
+
+
+def _headed(lines: Lines, line: int, margin: int) -> str:
+    """Return a header; where its parameters have lines of their own, without these."""
+    text = lines.texts[line][:_LONGEST_LINE]
+    if not text.rstrip().endswith("("):
+        return text
+    for after in range(line + 1, min(len(lines), line + _LONGEST_HEADER)):
+        if indent_of(lines.texts[after]) <= margin and not lines.is_blank(after):
+            return text.rstrip() + lines.texts[after].strip()[:_LONGEST_LINE]
+    return text
+
+
+def _end_within(lines: Lines, unit: _Open, inside: Collection[int], limit: int) -> int:
+    """Return the line after the last one of a unit, *limit* where nothing says where it ends."""
+    before = unit.head
+    for line in range(unit.head + 1, limit):
+        if lines.is_blank(line):
+            continue
+        margin = unit.margin + 1 if line in inside else indent_of(lines.texts[line])
+        if margin < unit.margin:
+            return before + 1
+        if margin == unit.margin and not _goes_on(lines.texts[line].strip()):
+            if _CLOSES.match(lines.texts[line]):
+                return line + 1
+            is_ended = lines.texts[before].rstrip().endswith((";", "}"))
+            return before + 1 if is_ended else limit
+        before = line
+    return limit
+
+
+def _goes_on(text: str) -> bool:
+    """Say whether a line as far left as a header goes on with what that begins."""
+    if text in _OPENS or text.startswith("[@") or text.endswith(_OPENS_AGAIN):
+        return True
+    return text.startswith((")", "]", "}")) and _CLOSES.match(text) is None
 
 
 def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region]:
     match_line = _matcher(lines, header)
     blocks = _blocks(lines, header, first, end)
     inside = {line for last, at in blocks.items() for line in range(at, last + 1)}
-    at, symbol, kind = first, None, None
+    at, symbol, kind, level = first, None, None, 1
     heads = [first]
     around: list[tuple[int, str]] = []
     for line in range(first, end):
@@ -89,10 +210,11 @@ def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Regio
             heads.append(line)
             continue
         start = _lead(lines, header, blocks, at, line)
-        for unit in _unit(lines, at, heads[-1], start, symbol, kind):
+        for unit in _unit(lines, Region(at, start, "unit", level, symbol, kind), heads[-1]):
             yield from _clauses(lines, header, blocks, unit, heads)
         at, heads, symbol, kind = start, [line], called, sort
-    for unit in _unit(lines, at, heads[-1], end, symbol, kind):
+        level = len(around) + (sort not in header.holders)
+    for unit in _unit(lines, Region(at, end, "unit", level, symbol, kind), heads[-1]):
         yield from _clauses(lines, header, blocks, unit, heads)
 
 
@@ -235,7 +357,7 @@ def _opens(text: str, opener: str) -> bool:
     """Say whether a line opens a comment or string that goes on below it."""
     if opener == POD:
         return _is_pod(text)
-    if opener == QUOTES:
+    if opener in STRINGS:
         return text.count(opener) == 1
     return opener in text and text.lstrip().startswith(opener) and CLOSERS[opener] not in text
 
@@ -249,14 +371,12 @@ def _closed(lines: Lines, closer: str, first: int, end: int) -> int:
     return next((line for line in range(first, end) if closer in lines.texts[line]), end)
 
 
-def _unit(
-    lines: Lines, first: int, head: int, end: int, symbol: str | None, kind: str | None
-) -> Iterator[Region]:
-    """Yield what goes from line *first* to the next unit, the last header of its own at *head*."""
-    last = first if symbol is None else _last(lines, head, end)
-    if first < last:
-        yield Region(first, last, "unit", 1, symbol, kind)
-    yield from paragraphs(lines, last, end, "gap")
+def _unit(lines: Lines, unit: Region, head: int) -> Iterator[Region]:
+    """Yield what goes to the next unit, the last header of its own at *head*."""
+    last = unit.first if unit.symbol is None else _last(lines, head, unit.end)
+    if unit.first < last:
+        yield unit.within(unit.first, last)
+    yield from paragraphs(lines, last, unit.end, "gap")
 
 
 def _last(lines: Lines, head: int, end: int) -> int:
