@@ -1469,6 +1469,41 @@ def test_csharp_is_read_past_conditions_whose_branches_open_a_brace_each() -> No
     ]
 
 
+FLOW = """
+/** @flow strict */
+
+import type {Row} from './row';
+
+export type Props = Readonly<{
+  ...Row,
+  size?: ?number,
+}>;
+
+type Kept = {|
+  +rows: Array<Row>,
+|};
+
+class Rows<+T: Row> extends Base<Props> {
+  _kept: ?Kept = null;
+
+  size(from: ?number): number {
+    return (this._kept: any).rows.length - (from ?? 0);
+  }
+}
+
+export function joined(one: ?Rows<Row>, other: Rows<Row>): Rows<Row> {
+  return one == null ? other : one;
+}
+"""
+
+
+def test_javascript_with_types_of_flow_is_read() -> None:
+    found = outline(parse(FLOW, "javascript"))
+
+    names = ("type Props", "class Rows", "method Rows.size", "function joined")
+    assert [name for name in names if any(unit.endswith(name) for unit in found)] == [*names]
+
+
 def test_c_is_read_past_conditions_whose_branches_open_a_brace_each() -> None:
     """A grammar counts both braces, and holds all that follows for a part of the function."""
     assert outline(parse(C_WITH_CONDITIONS, "c")) == [

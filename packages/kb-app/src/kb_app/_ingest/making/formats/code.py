@@ -195,18 +195,15 @@ _ROUNDS = 3
 def _tree(text: str, name: str, language: Language) -> tree_sitter.Tree | None:
     """Return the syntax tree; of Rust with the items that stand within macros.
 
-    ``cfg_net! { … }`` is so many signs to the grammar, whatever is in it. Of C, where conditions
-    keep the grammar from reading it, with their first branches.
+    ``cfg_net! { … }`` is so many signs to the grammar, whatever is in it. Where the grammar does
+    not read all of it, with what ``_better`` tries.
     """
     source = text.encode("utf-8", "replace")
     if name in _PREPROCESSED:
         source = unmacroed(source)
     tree = _parse(source, language)
-    has_branches = name in _PREPROCESSED or (name == "csharp" and b"\n#else" in source)
-    if has_branches and tree is not None and is_broken(tree.root_node):
-        first = _parse(first_branches(source), language)
-        if first is not None and _count(first, language) > _count(tree, language):
-            return first
+    if tree is not None and tree.root_node.has_error:
+        tree = _better(tree, source, name, language)
     for _ in range(_ROUNDS if name == "rust" else 0):
         if tree is None or not (around := list(_around_items(tree.root_node, source))):
             break
@@ -215,6 +212,20 @@ def _tree(text: str, name: str, language: Language) -> tree_sitter.Tree | None:
             opened[start:end] = blank(source[start:end])
         source = bytes(opened)
         tree = _parse(source, language)
+    return tree
+
+
+def _better(
+    tree: tree_sitter.Tree, source: bytes, name: str, language: Language
+) -> tree_sitter.Tree:
+    """Return the tree, or one in which more is made out: by other branches, or by types (Flow)."""
+    other = None
+    if name in {"javascript", "jsx"}:
+        other = _parse(source, LANGUAGES["tsx"])
+    elif name in _PREPROCESSED or (name == "csharp" and b"\n#else" in source):
+        other = _parse(first_branches(source), language) if is_broken(tree.root_node) else None
+    if other is not None and _count(other, language) > _count(tree, language):
+        return other
     return tree
 
 
