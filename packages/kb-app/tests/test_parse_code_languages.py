@@ -1469,6 +1469,15 @@ def test_csharp_is_read_past_conditions_whose_branches_open_a_brace_each() -> No
     ]
 
 
+def test_a_constructor_of_kotlin_may_have_annotations_on_lines_of_their_own() -> None:
+    """The grammar ends the class with them."""
+    source = "class Rows\n@Inject\n@Named('a')\ninternal constructor(val size: Int) : Base {\n"
+
+    found = outline(parse(source + "  fun grow() {}\n}\n", "kotlin"))
+
+    assert found == ["1-4 class Rows", "5-6 function Rows.grow"]
+
+
 FLOW = """
 /** @flow strict */
 

@@ -13,7 +13,8 @@ from kb_core.values import lazy_pattern
 if TYPE_CHECKING:
     import tree_sitter
 
-__all__ = ["blank", "first_branches", "is_broken", "is_statement", "unmacroed"]
+__all__ = ["blank", "first_branches", "is_broken", "is_statement", "unannotated"]
+__all__ += ["unmacroed"]
 
 _BETWEEN_FUNCTIONS = frozenset(
     ("translation_unit", "preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif")
@@ -51,6 +52,21 @@ _LONE_MACRO = lazy_pattern(
 What takes it for a call or a type reads on to the next semicolon, however far that is. Before the
 name of a function it is a type: ``FT_LOCAL_DEF( FT_Error )``."""
 _ENDS = (b";", b"}", b")", b"{", b":", b"*/", b"\\")
+
+
+_ANNOTATED = lazy_pattern(
+    rb"\n(?P<said>(?:[ \t]*@[\w.:]+(?:\([^()\n]*\))?[ \t]*\n?){1,8})"
+    rb"(?=[ \t]*(?:public|internal|private|protected)\s+constructor\b)"
+)
+
+
+def unannotated(source: bytes) -> bytes:
+    """Return *source* of Kotlin without annotations of constructors that are not public.
+
+    On a line of their own they end the class for the grammar: ``class A``, ``@Inject``, ``internal
+    constructor(…) {``.
+    """
+    return _ANNOTATED.sub(_blanked, source)
 
 
 def blank(source: bytes) -> bytes:

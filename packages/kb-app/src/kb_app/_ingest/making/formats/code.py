@@ -41,6 +41,7 @@ from kb_app._ingest.making.preprocessed import (
     first_branches,
     is_broken,
     is_statement,
+    unannotated,
     unmacroed,
 )
 from kb_app._ingest.making.units import find_units
@@ -222,6 +223,8 @@ def _better(
     other = None
     if name in {"javascript", "jsx"}:
         other = _parse(source, LANGUAGES["tsx"])
+    elif name == "kotlin":
+        other = _parse(unannotated(source), language)
     elif name in _PREPROCESSED or (name == "csharp" and b"\n#else" in source):
         other = _parse(first_branches(source), language) if is_broken(tree.root_node) else None
     if other is not None and _count(other, language) > _count(tree, language):
