@@ -436,6 +436,54 @@ def test_a_name_that_a_file_of_mocks_and_one_of_types_define_is_of_the_first() -
         assert kb.fetch("g")["doc_path"] == "lib/mock/mocks.js"
 
 
+RUBY = """\
+def sized?(at)
+  total_of(at)
+end
+
+def total_of(at) = at
+
+def grow!; end
+"""
+TOTAL = "def total = total_of(1)\n"
+RUBY_UNITS = (
+    _unit("def sized?", "of(at)\nend", "sized?", 1, code=RUBY),
+    _unit("def total_of(", "= at\n", "total_of", 1, code=RUBY),
+    _unit("def grow!", "; end", "grow!", 1, code=RUBY),
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "first"), [("sized?", 1), ("a.rb#sized?", 1), ("grow!", 7), ("total_of", 5)]
+)
+def test_a_name_may_end_with_a_sign_and_one_within_another_defines_neither(
+    place: str, first: int
+) -> None:
+    """Where ``total_of`` is called, a line that defines ``total`` has it, too."""
+    other = document(
+        "b.rb", TOTAL, media="code", blocks=(_unit("def", ")", "total", 1, code=TOTAL),)
+    )
+    with kb_of(document("a.rb", RUBY, media="code", blocks=RUBY_UNITS), other) as kb:
+        assert kb.fetch(place)["line_start"] == first
+
+
+def test_a_name_is_of_what_does_it_and_not_of_its_types_or_a_test_that_is_called_so() -> None:
+    code = "let dig x = x\n"
+    unit = _unit("let", "x\n", "dig", 1, code=code)
+    test = unit | {"symbol_kind": "test"}
+    there = {"t/a.ml": test, "a.mli": unit, "a.ml": unit}
+    documents = [document(at, code, media="code", blocks=(one,)) for at, one in there.items()]
+    with kb_of(*documents) as kb, kb_of(*documents[:2]) as without:
+        assert kb.fetch("dig")["doc_path"] == "a.ml"
+        assert without.fetch("dig")["doc_path"] == "a.mli"
+
+
+def test_a_constant_of_perl_is_a_key_of_a_list() -> None:
+    code = "use constant {\n  MOST_ROWS => 40,\n};\nsub rows { MOST_ROWS }\n"
+    with kb_of(document("a.pm", code, media="code", blocks=())) as kb:
+        assert kb.fetch("MOST_ROWS")["line_start"] == 2
+
+
 OVERLOADED = """\
 interface $Otter {}
 const $Otter = class {

@@ -93,6 +93,10 @@ def test_two_resources_of_one_name_are_two_units() -> None:
              "a", "row", "f", "g.h"]),
         ("elixir", "defmodule A do\n  def f(0), do: 1\n  def f(n), do: n\n  defp g, do: 2\nend\n", [
             "A", "A.f", "A.g"]),
+        ("elixir", "defmodule A do\n  @type t :: atom\n  @opaque u :: t\nend\n", [
+            "A", "A.t", "A.u"]),
+        ("tcl", "proc ::a::empty? {x} {\n}\nproc / {a b} {\n}\n", ["a.empty?", "/"]),
+        ("sql", "CREATE FOREIGN TABLE a (b int);\n", ["a"]),
         ("tcl", ("package require Tcl\n\nproc ::a::f {x} {\n  set y 1\n}\nnamespace eval a {\n"
          "    proc g {} {\n    }\n}\n"), [None, "a.f", None, "g"]),
         ("pascal", ("unit A;\ntype\n  TRow = class(TObject)\n    function Size: Integer;\n  end;\n"

@@ -19,7 +19,7 @@ from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import document_named, find, unpacked
-from kb_app._search.roles import declares, is_late
+from kb_app._search.roles import is_late, specifies
 from kb_core.errors import DocNotFound, InvalidInput, KbError
 from kb_core.filters import Filter, OneOf, all_of
 from kb_core.media import Media
@@ -38,7 +38,7 @@ _BRACKETS = re.compile(r"(?<=\w) *\(.*\Z")
 """What follows what a heading calls: a type, or arguments and what comes of them."""
 _OWNER = re.compile(r"\A[\w$.-]*\.(?=[\w$-]+(?:\Z| ?\())|(?<=\w) ?\(.*\Z")
 """What stands around the last part of a name that is a heading: *logger.child(bindings)*."""
-_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*")
+_NAME = re.compile(r"(?:[^\W\d]|\$)[\w$]*(?:(?:\.|::)(?:[^\W\d]|\$)[\w$]*)*[?!]?")
 _AT_NAME = re.compile(rf"([^#]+\.\w+)::?({_NAME.pattern})")
 """A name behind a path as test runners and others write it: ``a.py::TestA::test_b``."""
 _TERMS = re.compile(r"(?:\A|(?<=, )|(?<=[|/]))--?[\w?#][\w.-]*(?=\Z|[\s,=|/\[<(])")
@@ -58,7 +58,7 @@ _MANY_DOCUMENTS = 1_000
 _MOST_CLASSES = 20
 """Names in heads of classes that are followed."""
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*:\s*\S")
+_KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*(?::|=>)\s*\S")
 _MEMBER = re.compile(r"\s+(?:[\w<>\[\],.?]+\s+){0,4}([\w$]+)\s*\??\s*(?::|=(?![=>]))")
 _CLASSES = frozenset(
     ("class", "enum", "extension", "interface", "module", "namespace", "object", "struct", "trait")
@@ -127,15 +127,16 @@ class _Code:
     def _defining(self, name: str) -> list[_Definition]:
         """Return where code defines *name*; what only tests, settings or declarations do, there.
 
-        What is defined within another of these is part of that: a constructor has its class's
-        name. Values that classes give their members come after all else.
+        A test that is called so defines it least. What is defined within another of these is
+        part of that: a constructor has its class's name. Values that classes give their members
+        come after all else.
         """
         owner, _, last = name.rpartition(".")
         looked = (self._defining_within(where, name, last) for where in self._wheres(last, owner))
         return next(filter(None, looked), [])
 
     def _defining_within(self, where: Filter | None, name: str, last: str) -> list[_Definition]:
-        found: dict[tuple[bool, bool, bool], list[_Definition]] = {}
+        found: dict[tuple[bool, bool, bool, bool], list[_Definition]] = {}
         files = {
             file["doc_id"]: file
             for file in self.holding(last, within=where)
@@ -148,9 +149,11 @@ class _Code:
             here = [
                 _Definition(one.symbol, _lines_of(doc, one.fields), doc) for one in wanted
             ] or self._given(doc, file, name)
+            is_title = all(one.fields.get("kind") == "test" for one in wanted) and bool(wanted)
             for one in here:
                 is_member = not wanted and bool(one.symbol)
-                found.setdefault((is_late(doc), declares(doc), is_member), []).append(one)
+                rank = (is_title, is_late(doc), specifies(doc), is_member)
+                found.setdefault(rank, []).append(one)
         all_ = found[min(found)] if found else []
         around = tuple({f"{one.symbol}." for one in all_ if one.symbol})
         return [one for one in all_ if not one.symbol.startswith(around)]
@@ -447,7 +450,10 @@ def _gives_member(line: types.GrepResponseFilesLines, name: str) -> bool:
 
 
 def _is_key(line: types.GrepResponseFilesLines, name: str) -> bool:
-    """Say whether a line gives a constant of that *name* a value as a key: ``MOST: 40``."""
+    """Say whether a line gives a constant of that *name* a value as a key.
+
+    ``MOST_ROWS: 40`` and ``MOST_ROWS => 40`` do.
+    """
     key = _KEY.match(line["text"]) if _CONSTANT.fullmatch(name) else None
     return key is not None and key[1] == name
 

@@ -253,6 +253,8 @@ def symbols_of(doc: StoredDoc, text: str, wanted: Callable[[str], bool]) -> Iter
         end = max(_end(head), _end(heads[after - 1]))
         last = start + len(text[start:end].rstrip()) - 1
         fields: types.OutlineEntries = {"level": level, "name": symbol}
+        if kind := head.get("symbol_kind"):
+            fields["kind"] = kind
         fields["line_start"] = text.count("\n", 0, start) + 1
         fields["line_end"] = fields["line_start"] + text.count("\n", start, max(start, last))
         yield Entry(level, end - start, fields, symbol)

@@ -59,6 +59,7 @@ _HEAD = re.compile(b"%b|%b" % (_GIVEN.pattern, _BEGINS))
 _CMAKE_HEAD = re.compile(b"%b|%b" % (_GIVES % b"", _BEGINS))
 _OPENING = frozenset(b"{():,=")
 """What a line ends with that begins something."""
+_LETTER = re.compile(rb"[\w\x80-\xff]")
 _SPACE, _BRACE = frozenset(b" \t\n\r\f\v"), ord("{")
 _BEGUN = re.compile(rb"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)")
 """What follows a name where it is defined, unlike where it is a type of something else."""
@@ -218,11 +219,17 @@ def _name_of(data: bytes, name: bytes, start: int) -> int:
 
 
 def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield where a name stands in a line, in other words, too; of none, its beginning."""
+    """Yield where a name stands in a line, and not in a longer one; of none, its beginning."""
     at = data.find(name, *line)
     while at >= 0:
-        yield at, at + len(name)
+        if not (_goes_on(data, at - 1, name[:1]) or _goes_on(data, at + len(name), name[-1:])):
+            yield at, at + len(name)
         at = data.find(name, at + 1, line[1]) if name else -1
+
+
+def _goes_on(data: bytes, at: int, end: bytes) -> bool:
+    """Say whether what stands at *at* belongs to a name that has *end* beside it."""
+    return bool(_LETTER.match(end) and 0 <= at < len(data) and _LETTER.match(data, at))
 
 
 def _said(data: bytes, starts: Sequence[int]) -> bytes:

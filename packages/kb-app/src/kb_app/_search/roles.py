@@ -44,6 +44,7 @@ __all__ = [
     "mostly_code",
     "role_filter",
     "role_of",
+    "specifies",
     "weight_of",
     "wish_of",
 ]
@@ -83,6 +84,8 @@ _OF_RIGHTS = lazy_pattern(
 
 _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts", ".pyi")
 """What names of files end with that only declare what others define."""
+_SPECIFICATIONS = (".mli", ".fsi", ".ads")
+"""What names of files end with that tell the types of what others define, and explain it."""
 _OF_OTHERS = lazy_pattern(
     r"(?i)(?:^|/)(?:_?vendor(?:ed)?|third[-_]?party|3rd[-_]?party|node_modules|bower_components)/"
 )
@@ -125,6 +128,11 @@ def _is_of_tests(path: str) -> bool:
 def declares(found: StoredChunk | StoredDoc) -> bool:
     """Say whether a file only says what another one defines, as ``*.d.ts`` does."""
     return found["path"].endswith(_DECLARATIONS)
+
+
+def specifies(found: StoredDoc) -> bool:
+    """Say whether another file defines what this one tells the types of, be it all there is."""
+    return declares(found) or found["path"].endswith(_SPECIFICATIONS)
 
 
 def is_late(doc: StoredDoc) -> bool:

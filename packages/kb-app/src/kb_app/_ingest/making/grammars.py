@@ -438,7 +438,7 @@ HEADERS: dict[str, Header] = {
     "dockerfile": _line("stage", r"FROM\s+(?:--\S+\s+){0,3}\S+(?:\s+AS\s+(?P<name>\S+))?",
                         ignore_case=True),
     "elixir": _line("function", r"\s*(?:(?P<kind>def(?:module|p|macro|macrop|protocol|impl|"
-                    r"delegate|guard|guardp)?|@(?:macro)?(?:callback|spec))\s+(?P<name>[\w.?!]+)|(?:test|"
+                    r"delegate|guard|guardp)?|@(?:(?:macro)?callback|spec|typep?|opaque))\s+(?P<name>[\w.?!]+)|(?:test|"
                     r"describe|property)\s+" + _TITLE + ")", "#", "@doc", "@impl", "@tag",
                     "@deprecated", QUOTES, clause=_ATOM_OF_ELIXIR,
                     holders=("defmodule", "defprotocol", "defimpl")),
@@ -522,13 +522,14 @@ HEADERS: dict[str, Header] = {
                       r"struct|enum|function|event|modifier|error|constructor)\b\s*(?P<name>\w*)",
                       *_SLASHES, holders=("contract", "interface", "library"), is_nested=True),
     "sql": _line("statement", r"\s{0,4}(?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:global|local|"
-                 r"temp|temporary|unlogged|unique|materialized|definer\s*=\s*\S+)\s+){0,3}"
+                 r"foreign|temp|temporary|unlogged|unique|materialized|definer\s*=\s*\S+)\s+){0,3}"
                  r"(?P<kind>table|view|function|procedure|index|trigger|type|schema|sequence|"
                  r"extension|database|role|user|policy|package)\s+(?:concurrently\s+)?"
                  r"(?:if\s+not\s+exists\s+|if\s+exists\s+)?(?P<name>[\w.\"`\[\]$]+)",
                  "--", "/*", ignore_case=True),
     "tcl": _line("procedure", r"\s{0,8}(?P<kind>proc|method|typemethod|oo::class create|"
-                 r"(?:snit::|itcl::)?(?:type|class|widget)|test)\s+(?P<name>[\w:.-]+)\s+[{\w]"),
+                 r"(?:snit::|itcl::)?(?:type|class|widget)|test)\s+(?P<name>[^\s{}\"$\[\]]+)\s+"
+                 r"[{\w]"),
     "terraform": _line("block", r"(?P<kind>[a-z_]+)(?P<name>(?:\s+\"[^\"\n]{1,100}\"){0,3})\s*\{",
                        "#", "//"),
     "thrift": _line("struct", r"(?P<kind>struct|service|enum|exception|union|typedef|const)\s+"
