@@ -1478,6 +1478,32 @@ def test_a_constructor_of_kotlin_may_have_annotations_on_lines_of_their_own() ->
     assert found == ["1-4 class Rows", "5-6 function Rows.grow"]
 
 
+SCALA_WITHOUT_BRACES = """
+package app {
+  class Row(size: Int) {
+    def least: Int =
+      if (size > 1) 1
+      else size
+
+    def most: Int =
+      if (size > 1) size else 1
+    def next = new Row(size + 1)
+  }
+}
+"""
+
+
+def test_a_function_of_scala_without_braces_ends_with_its_last_line() -> None:
+    """For the grammar it goes on to what comes next, which began on a line of its own."""
+    assert outline(parse(SCALA_WITHOUT_BRACES, "scala")) == [
+        "1-1 gap",
+        "2-2 class Row",
+        "3-5 function Row.least",
+        "7-8 function Row.most",
+        "9-11 function Row.next",
+    ]
+
+
 FLOW = """
 /** @flow strict */
 

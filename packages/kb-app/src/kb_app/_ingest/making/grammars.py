@@ -256,7 +256,7 @@ LANGUAGES: dict[str, Language] = {
         """,
         holders="class_definition object_definition package_object trait_definition"
         " enum_definition",
-        inside="template_body enum_body",
+        inside="template_body enum_body package_clause",
         leading="comment block_comment",
         constants="val_definition call_expression",
     ),

@@ -159,8 +159,16 @@ class _Lead:
 
 
 def _last_row(node: Node) -> int:
-    row, column = node.end_point
-    return row - 1 if column == 0 and row > node.start_point.row else row
+    """Return the last row that has something of a node.
+
+    What ends where something is less set in (Scala without braces) reaches up to that.
+    """
+    (first, margin), (row, column) = node.start_point, node.end_point
+    if column == 0 and row > first:
+        return row - 1
+    if 0 < column <= margin and row > first:
+        return first + (node.text or b"").rstrip().count(b"\n")
+    return row
 
 
 def _unit_of(node: Node, language: Language) -> tuple[Node, str] | None:
