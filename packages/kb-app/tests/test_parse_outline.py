@@ -278,6 +278,61 @@ def test_what_stands_in_a_module_begins_with_its_name(
     assert [symbol for _, symbol in units(source, code_lang)] == symbols
 
 
+OBJC = """
+#import "Row.h"
+@protocol Later;
+
+typedef NS_ENUM(NSInteger, RowKind) {
+  RowKindShort,
+};
+
+@interface Row : NSObject
+- (void)grow;
+@end
+
+static UIImage *drawn(CGRect frame,
+                      BOOL isSmall)
+{
+  return draw(frame);
+}
+
+@implementation Row
+
+static int most(void) {
+  return 1;
+}
+
+// Grows.
+- (void)grow
+{
+  [self add:most()];
+}
+
++ (Row *)rowOf:(int)size within:(Row *)other {
+  return nil;
+}
+@end
+
+void after(int x) {
+}
+"""
+
+
+def test_methods_of_objective_c_are_called_after_their_class_and_functions_are_not() -> None:
+    assert units(OBJC, "objc")[1:] == [
+        ("typedef", "RowKind"),
+        ("interface", "Row"),
+        ("method", "Row.grow"),
+        ("function", "drawn"),
+        ("implementation", "Row"),
+        ("function", "most"),
+        ("method", "Row.grow"),
+        ("method", "Row.rowOf"),
+        (None, None),
+        ("function", "after"),
+    ]
+
+
 ZIG = """
 const std = @import("std");
 

@@ -332,6 +332,10 @@ class Header:
     """Whether what stands in a holder need not stand deeper."""
     is_nested: bool = False
     """Whether what is set in is a unit only right within a holder, which reaches over it."""
+    members: tuple[str, ...] = ()
+    """The kinds whose names begin with that of their holder, where not all do."""
+    closing: str = ""
+    """What a line begins with that ends all holders, where none is deeper than its members."""
     nameless: tuple[str, ...] = ()
     """The lines that open and close a block without a name, at the margin: what stands in it is
     read as if it stood at the margin, too."""
@@ -357,19 +361,23 @@ def _line(  # noqa: PLR0913 - what a row of the table says
     holders: tuple[str, ...] = (),
     is_flat: bool = False,
     is_nested: bool = False,
+    members: tuple[str, ...] = (),
+    closing: str = "",
     nameless: tuple[str, ...] = (),
 ) -> Header:
     return Header(
-        kind,
-        pattern,
-        comment or ("#",),
-        re.IGNORECASE if ignore_case else re.NOFLAG,
-        clause,
-        continued,
-        holders,
-        is_flat,
-        is_nested,
-        nameless,
+        kind=kind,
+        pattern=pattern,
+        comment=comment or ("#",),
+        flags=re.IGNORECASE if ignore_case else re.NOFLAG,
+        clause=clause,
+        continued=continued,
+        holders=holders,
+        is_flat=is_flat,
+        is_nested=is_nested,
+        members=members,
+        closing=closing,
+        nameless=nameless,
     )
 
 
@@ -488,10 +496,14 @@ HEADERS: dict[str, Header] = {
                  r"(?:ref\s+|ptr\s+)?(?:object|enum|distinct|tuple|concept|proc)\b)\s{2})"
                  r"(?P<name>\w+|`[^`\n]{1,40}`)", "#"),
     "nix": _line("attribute", r"\s{0,2}(?P<name>[\w.-]+)\s*="),
-    "objc": _line("method", r"(?:(?P<kind>@interface|@implementation|@protocol)|[-+]\s*\([^)]*\)|"
-                  r"(?!(?:if|for|while|switch|return|typedef|else|[A-Z_]+\s?\()\b)(?:(?:[A-Za-z_]\w*"
-                  r"[ \t*]+){1,5}(?=\w+[ \t]?\([^;\n]*[){]\s*$)|(?=\w+[ \t]?\([^;\n]*$)))\s*"
-                  r"(?P<name>\w+)", *_SLASHES, "static "),
+    "objc": _line("function", r"(?:(?P<kind>@interface|@implementation|@protocol(?![^\n]*;\s*$)|"
+                  r"[-+](?=\s*\()|typedef)(?:(?<=[-+])\s*\([^)]*\)|(?<=typedef)\s+"
+                  r"(?:NS_\w+\([\w ]+,|(?:struct|enum|union)\b)|(?<=[eln])(?=\s))|"
+                  r"(?!(?:if|for|while|switch|return|typedef|else)\b|[A-Z_]+\s?\()(?:(?:[A-Za-z_]\w*"
+                  r"[ \t*]+){1,5}(?=\w+[ \t]?\([^;\n]*[){(,]\s*$)|(?=\w+[ \t]?\([^;\n]*$)))\s*"
+                  r"(?P<name>\w+)", *_SLASHES, "static ",
+                  holders=("interface", "implementation", "protocol"), is_flat=True,
+                  members=("method",), closing="@end"),
     "ocaml": _line("binding", r"\s{0,40}(?:(?P<kind>let|and|type|module|val|external|exception|"
                    r"class)\s+(?:(?:rec|type|nonrec|virtual)\s+|[+-]?(?:'\w+|_)\s+(?!=)|"
                    r"\((?=[^()\n]{0,60}['_])[^()\n]{0,60}\)\s+(?!=)){0,3}(?:\(\s?(?=" + _SIGN

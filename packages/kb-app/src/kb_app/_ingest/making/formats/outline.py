@@ -42,6 +42,8 @@ _CLOSES = re.compile(
     re.IGNORECASE,
 )
 """What a line at the margin of a unit's header is that ends the unit."""
+_OF_METHODS = ("-", "+")
+"""What a method of Objective-C begins with."""
 _SIGNATURES = ("spec", "callback", "macrocallback")
 _OPENS = ("{", "(", "begin", "do")
 _OPENS_AGAIN = ("= struct", "= sig", "{", "(")
@@ -201,6 +203,8 @@ def _units(lines: Lines, header: Header, first: int, end: int) -> Iterator[Regio
     around: list[tuple[int, str]] = []
     for line in range(first, end):
         match = match_line(line)
+        if header.closing and lines.texts[line].startswith(header.closing):
+            around.clear()
         if match is None or line in inside:
             continue
         sort, called = _called(match, header)
@@ -295,6 +299,7 @@ def _called(match: re.Match[str], header: Header) -> tuple[str, str]:
     """Return what kind of unit a header starts, and what it is called."""
     groups = match.groupdict()
     sort = (groups.get("kind") or header.kind).lower().lstrip("@")
+    sort = "method" if sort in _OF_METHODS else sort
     if title := groups.get("title"):  # a sentence, as tests are called by
         kind = "item" if header.kind == "key" else "test"
         return kind, " ".join(title.split()).strip("\"'")[:_SYMBOL_MAX]
@@ -308,7 +313,8 @@ def _within(
     is_beside = header.is_flat and kind not in header.holders
     while around and around[-1][0] >= margin + is_beside:
         around.pop()
-    name = ".".join([*(each for _, each in around[-1:]), name])[:_SYMBOL_MAX]
+    if not header.members or kind in (*header.members, *header.holders):
+        name = ".".join([*(each for _, each in around[-1:]), name])[:_SYMBOL_MAX]
     if kind in header.holders:
         around.append((margin, name))
     return name
