@@ -335,6 +335,7 @@ def test_methods_of_objective_c_are_called_after_their_class_and_functions_are_n
 
 ZIG = """
 const std = @import("std");
+const Base = std.Base;
 
 /// Rows.
 pub fn List(
@@ -461,8 +462,8 @@ end
 @pytest.mark.parametrize(
     ("code_lang", "source", "found"),
     [
-        ("zig", ZIG, ["std 1-1", "List 3-8", "List.add 10-16", "Row 18-18", "Row.most 19-19",
-                      "Row.at 20-23", "rows are added 25-26"]),
+        ("zig", ZIG, ["None 1-2", "List 4-9", "List.add 11-17", "Row 19-19", "Row.most 20-20",
+                      "Row.at 21-24", "rows are added 26-27"]),
         ("solidity", SOLIDITY, ["Coin 1-3", "Coin.Late 5-5", "Coin.send 7-10",
                                 "Coin.constructor 12-13"]),
         ("ocaml", OCAML, ["Row 1-1", "Row.size 2-3", "Row.t 4-4", "Row.size 6-8",

@@ -39,7 +39,7 @@ _DEEPEST = 20
 """Functions within functions, beyond which nobody reads on and each costs all lines after it."""
 _BESIDE = 2
 """Lines between the end of a unit and the beginning of one that stands next to it, at most."""
-_FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\b")
+_FROM_ELSEWHERE = re.compile(r"=\s*(?:await\s+)?(?:require|@?import)\b")
 _CLOSES = re.compile(r"\s*(?:[)\]}]|end\b)")
 _OPENS = ("{", "(", "[", ":")
 _QUOTED = re.compile(r"[=(\[{,:+]\s*(?:[A-Za-z]\w{0,9}\.?\w{0,9})?(\"{3}|'{3}|`)")

@@ -562,8 +562,8 @@ HEADERS: dict[str, Header] = {
                   r"var(?:<[^>\n]{0,40}>)?)\s+(?P<name>\w+)", "//", "@"),
     "yaml": _line("key", r"(?P<name>[^\s#:\-\[\]{}\"'][^:#\n]{0,100}|[\"'][^\"'\n]{1,100}[\"'])"
                   r":(?:\s|$)|-\s+(?:name|id|alias):\s+(?P<title>[^\s#][^#\n]{0,150})"),
-    "zig": _line("const", r"\s{0,40}(?:(?:pub|export|inline|noinline|extern(?:\s+\"\w+\")?)\s+)"
-                 r"{0,3}(?:(?=(?:const\s+\w+\s*=\s*(?:extern\s+|packed\s+)?|fn\s[^\n]{0,300}\)\s*)?"
+    "zig": _line("const", r"(?!const\s+\w+\s*=\s*(?:@import\(|[A-Za-z_]\w*\.[\w.]*;))\s{0,40}"
+                 r"(?:(?:pub|export|inline|noinline|extern(?:\s+\"\w+\")?)\s+){0,3}(?:(?=(?:const\s+\w+\s*=\s*(?:extern\s+|packed\s+)?|fn\s[^\n]{0,300}\)\s*)?"
                  r"(?P<kind>fn|struct|enum|union|opaque|type)\b))?(?:fn\s+|const\s+)"
                  r"(?P<name>\w+|@\"[^\"\n]{1,60}\")|\s{0,40}test\s+" + _TITLE, "//",
                  holders=("struct", "enum", "union", "opaque", "type"), is_nested=True),
