@@ -484,6 +484,20 @@ def test_a_constant_of_perl_is_a_key_of_a_list() -> None:
         assert kb.fetch("MOST_ROWS")["line_start"] == 2
 
 
+def test_a_name_of_r_has_dots_itself_and_is_given_a_value_by_an_arrow() -> None:
+    code = "NO_GROUP <- -1L\notter <- function(x) x\nprint.otter <- function(x) x\ndig <- otter\n"
+    units = (
+        _unit("otter <-", " x\n", "otter", 1, code=code),
+        _unit("print.otter", "x) x\n", "print.otter", 1, code=code) | {"end": code.index("dig")},
+    )
+    with kb_of(document("a.r", code, media="code", code_lang="r", blocks=units)) as kb:
+        lines = [
+            kb.fetch(name)["line_start"] for name in ("otter", "print.otter", "NO_GROUP", "dig")
+        ]
+
+    assert lines == [2, 3, 1, 4]
+
+
 OVERLOADED = """\
 interface $Otter {}
 const $Otter = class {

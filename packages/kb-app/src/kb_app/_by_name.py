@@ -252,6 +252,8 @@ class _Code:
         if not has_lines(doc):
             return iter(())
         text, last = self.snapshot.doc_text(doc["doc_id"]) or "", name.rpartition(".")[2]
+        if doc["code_lang"] == "r":  # a name has dots itself: print.otter is no part of otter
+            return symbols_of(doc, text, name.__eq__)
         return symbols_of(
             doc, text, lambda symbol: symbol.endswith(last) and _ends_so(symbol, name)
         )

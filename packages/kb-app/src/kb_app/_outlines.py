@@ -195,7 +195,7 @@ def _beside(doc: StoredDoc, text: str, entries: Sequence[Entry]) -> Iterator[Ent
         if 0 < len(around) < _DEEPEST and not is_unit:
             kind, level, name = "function", 1 + around[-1].fields["level"], function_begun(line)
         elif not around and not comes_from_elsewhere(line):
-            name = name_given(line)
+            name = name_given(line, doc["code_lang"])
         is_own = bool(around) and around[-1].fields["name"] == name  # below its decorators
         is_said = is_own or number in examples
         if name is None or is_said or name in known or name.startswith("__"):

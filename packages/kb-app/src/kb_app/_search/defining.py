@@ -48,6 +48,7 @@ _GIVES = (
 )
 """What a line begins with that gives a name a value, at the margin or as a member of a class, or
 makes a macro or an option of CMake; there ``set(NAME value)`` gives one, too."""
+_GIVES_OF_R = rb"([A-Za-z][\w.]*)[ \t]*<-[ \t]"
 _BEGINS = (
     rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
     rb"(?:function\*?|def|fn|func|sub)[ \t]+(?:\w+(?:\.|::|:(?=\w+[ \t]*\()))*(\w+)"
@@ -57,6 +58,8 @@ _GIVEN = re.compile(_GIVES % rb"(?=[^\n]*(?:=|define|option\())")
 _WITHIN = re.compile(_BEGINS)
 _HEAD = re.compile(b"%b|%b" % (_GIVEN.pattern, _BEGINS))
 _CMAKE_HEAD = re.compile(b"%b|%b" % (_GIVES % b"", _BEGINS))
+_R_HEAD = re.compile(b"%b|%b" % (_GIVES_OF_R, _HEAD.pattern))
+_R_GIVEN = re.compile(b"%b|%b" % (_GIVES_OF_R, _GIVEN.pattern))
 _OPENING = frozenset(b"{():,=")
 """What a line ends with that begins something."""
 _LETTER = re.compile(rb"[\w\x80-\xff]")
@@ -298,7 +301,7 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
     """
     data, letters = found.data, "" if pattern.is_blank else pattern.letters
     can_name = letters is None or any(map(is_word, letters))
-    begins = (_CMAKE_HEAD if doc["code_lang"] == "cmake" else _HEAD).match
+    begins = {"cmake": _CMAKE_HEAD, "r": _R_HEAD}.get(doc["code_lang"] or "", _HEAD).match
     for start in found.starts if can_name and doc["media"] == Media.CODE.value else ():
         if head := begins(data, start, start + _LONGEST_HEAD):
             end = data.find(b"\n", start)
@@ -307,11 +310,11 @@ def given(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int,
                 yield start, 0
 
 
-def name_given(line: str) -> str | None:
+def name_given(line: str, language: str | None) -> str | None:
     """Return what a line at the margin gives a value to, if it does."""
     if line[:1].isspace():
         return None
-    given = _GIVEN.match(line[:_LONGEST_HEAD].encode())
+    given = (_R_GIVEN if language == "r" else _GIVEN).match(line[:_LONGEST_HEAD].encode())
     return given[given.lastindex].decode() if given and given.lastindex else None
 
 
