@@ -428,7 +428,7 @@ GROOVY = """
 class Row {
     int size = of(1)
 
-    static Row of(int size) {
+    static Map<String, Row> of(int size) {
         if (size) {
             return of(0)
         }
@@ -447,6 +447,24 @@ module Rows =
 type Row(size: int) =
     member this.Size = size
     override _.ToString() = "r"
+"""
+PROTO = """
+message Row {
+  int32 size = 1;
+
+  enum Kind {
+    SHORT = 0;
+  }
+  Kind kind = 2;
+}
+
+service Rows {
+  // Gets.
+  rpc Get(Row) returns (Row);
+  rpc Put(Row) returns (Row) {
+    option (a) = "b";
+  }
+}
 """
 CRYSTAL = """
 module A
@@ -473,6 +491,10 @@ end
         ("groovy", GROOVY, ["Row 1-2", "Row.of 4-8", "Row.grow 10-12"]),
         ("fsharp", FSHARP, ["Rows 1-1", "Rows.size 2-4", "Row 6-6", "Row.Size 7-7",
                             "Row.ToString 8-8"]),
+        ("proto", PROTO, ["Row 1-2", "Row.Kind 4-6", "Row 7-8", "Rows 10-10",
+                          "Rows.Get 11-12", "Rows.Put 13-16"]),
+        ("gdscript", "class Row:\n\tfunc size():\n\t\treturn 1\n\nfunc most():\n\tpass\n", [
+            "Row 1-1", "Row.size 2-3", "most 5-6"]),
         ("crystal", CRYSTAL, ["A 1-1", "A.Row 2-2", "A.Row.size 3-7"]),
     ],
 )  # fmt: skip

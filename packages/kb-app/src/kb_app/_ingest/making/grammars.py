@@ -464,8 +464,8 @@ HEADERS: dict[str, Header] = {
                     r"override|default|abstract)\s+(?:(?:rec|inline|private|internal|public|mutable|"
                     r"member)\s+){0,3}(?:\w+\.(?=\w+\s*(?:[(:=<]|with\b|\w|$)))?(?P<name>[\w.']+)",
                     "//", "[<", holders=("type", "module", "and"), is_nested=True),
-    "gdscript": _line("function", r"(?:static\s+)?(?P<kind>func|class|class_name|signal|enum)\s+"
-                      r"(?P<name>\w+)", "#", "@"),
+    "gdscript": _line("function", r"\s{0,8}(?:static\s+)?(?P<kind>func|class|class_name|signal|"
+                      r"enum)\s+(?P<name>\w+)", "#", "@", holders=("class",), is_nested=True),
     "gradle": _line("block", r"(?P<name>[A-Za-z][\w.]*)\s*(?:\([^()]{0,200}\)\s*)?\{", *_SLASHES),
     "graphql": _line("type", r"(?:extend\s+)?(?P<kind>type|interface|enum|input|union|scalar|query"
                      r"|mutation|subscription|fragment|directive|schema)\s+(?P<name>@?\w+)",
@@ -473,10 +473,10 @@ HEADERS: dict[str, Header] = {
     "groovy": _line("method", r"\s{0,12}(?:(?:public|private|protected|static|final|abstract|"
                     r"synchronized)\s+){0,4}(?:(?P<kind>class|trait|interface|enum|@interface)\s+|"
                     r"def\s+(?!\()|(?!(?:return|assert|throw|new|else|if|for|while|switch|case|catch|"
-                    r"import|package|println)\b)(?:(?:<[^<>\n]{1,60}>\s*)?[\w.<>\[\],?]{1,80}\s+)?"
-                    r"(?=\w+\s*\([^\n]*[{(,]\s*$))(?P<name>\w+)|\s{1,8}def\s+" + _TITLE + r"\s*\(",
-                    *_SLASHES, "@", *STRINGS, holders=("class", "trait", "interface", "enum"),
-                    is_nested=True),
+                    r"import|package|println)\b)(?:(?:<[^<>\n]{1,60}>\s*)?[\w.\[\]?]{1,60}"
+                    r"(?:<[^()\n]{1,80}>(?:\[\])?)?\s+)?(?=\w+\s*\([^\n]*[{(,]\s*$))(?P<name>\w+)|\s{1,8}def\s+"
+                    + _TITLE + r"\s*\(", *_SLASHES, "@", *STRINGS,
+                    holders=("class", "trait", "interface", "enum"), is_nested=True),
     "haskell": _line("function", _HASKELL, "--", "{-", clause=_CONSTRUCTOR, continued=("=", "|")),
     "html": _line("section", r"\s{0,20}<(?P<kind>h[1-3]|section|article|main|nav|header|footer|"
                   r"template|script|style)\b[^>]{0,200}?(?:\bid=[\"'](?P<name>[\w-]+))?", "<!--"),
@@ -519,8 +519,9 @@ HEADERS: dict[str, Header] = {
                         "#", "<#", ignore_case=True),
     "prisma": _line("model", r"(?P<kind>model|enum|type|view|datasource|generator)\s+(?P<name>\w+)",
                     "//"),
-    "proto": _line("message", r"(?P<kind>message|service|enum|extend)\s+(?P<name>[\w.]+)",
-                   *_SLASHES),
+    "proto": _line("message", r"\s{0,12}(?P<kind>message|service|enum|extend|rpc)\s+"
+                   r"(?P<name>[\w.]+)(?=\s*[{(]|\s*$)", *_SLASHES,
+                   holders=("message", "service", "extend"), is_nested=True),
     "purescript": _line("function", _HASKELL, "--", "{-", clause=_CONSTRUCTOR,
                         continued=("=", "|")),
     "qml": _line("function", r"\s{0,8}(?P<kind>function|signal)\s+(?P<name>\w+)", *_SLASHES),
