@@ -498,6 +498,15 @@ def test_a_name_of_r_has_dots_itself_and_is_given_a_value_by_an_arrow() -> None:
     assert lines == [2, 3, 1, 4]
 
 
+def test_a_constant_ends_before_what_closes_that_it_stands_in() -> None:
+    code = "object Rows {\n  const val MOST_ROWS = 40\n}\n"
+    unit = _unit("object", "}", "Rows", 1, "object", code)
+    with kb_of(document("a.kt", code, media="code", blocks=(unit,))) as kb:
+        found = kb.fetch("MOST_ROWS")
+
+    assert (found["line_start"], found["line_end"]) == (2, 2)
+
+
 OVERLOADED = """\
 interface $Otter {}
 const $Otter = class {

@@ -286,6 +286,7 @@ def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
         ("#  define WALK 3", True),
         ("define( 'WALK', '3' );", True),
         ("    public static readonly int Walk = 3;", True),
+        ("    const val walk = 3", True),
         ("\tprivate const int walk = 3;", True),
         ("  function walk (from) {", True),
         ("    export default async function walk() {", True),

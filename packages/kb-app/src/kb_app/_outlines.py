@@ -134,7 +134,7 @@ def end_of(lines: Sequence[str], first: int) -> int:
         if not line.strip():
             continue
         if indent_of(line) <= own:
-            if not _CLOSES.match(line):
+            if indent_of(line) < own or not _CLOSES.match(line):
                 return last
             if not line.rstrip().endswith(_OPENS):
                 return number

@@ -43,7 +43,8 @@ _REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
 _GIVES = (
     rb"#[ \t]*define[ \t]+(\w+)|define\([ \t]*[\"'](\w+)[\"'][ \t]*,"
     rb"|(?:option|set%b)\([ \t]*(\w+)(?=[ \t])"
-    rb"|(?=[^\n]*=)(?:[ \t]+(?=(?:public|private|protected|internal|static)\b))?"
+    rb"|(?=[^\n]*=)"
+    rb"(?:[ \t]+(?=(?:public|private|protected|internal|static|const[ \t]+val)\b))?"
     rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
 )
 """What a line begins with that gives a name a value, at the margin or as a member of a class, or
