@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import chain
+from mmap import PAGESIZE
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -26,7 +29,7 @@ from kb_search import appending, products
 from kb_search.appending import append_few
 from kb_search.blinders import Blinders, blinders_of
 from kb_search.reader import Reader
-from kb_search.small_view import SmallView, _near_the_largest
+from kb_search.small_view import _A_ROW, SmallView, _near_the_largest
 from kb_search.vector_files import (
     VectorSet,
     cut_tails,
@@ -162,7 +165,7 @@ def test_few_vectors_are_looked_through_without_numpy_a_few_times(
 
     look(VectorSet.open(tmp_path, files))
     monkeypatch.delitem(sys.modules, "numpy")
-    monkeypatch.setattr("kb_search.vector_files.FEW", 899)
+    monkeypatch.setattr("kb_search.vector_files.IMPORT", 1_000)  # a question takes 800
     vectors = VectorSet.open(tmp_path, files)
     for _ in range(3):
         look(vectors)
@@ -173,7 +176,23 @@ def test_few_vectors_are_looked_through_without_numpy_a_few_times(
     assert found == found[:1] * 5
 
 
-def test_a_million_vectors_are_looked_through_without_numpy_once(
+def test_vectors_of_a_document_are_looked_at_without_numpy_as_often_as_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``explain-miss`` does beside a search: those of ten passages cost next to nothing."""
+    files, query = filled(tmp_path, unit(300, 23)), unit(1, 22)[0].tobytes()
+    monkeypatch.delitem(sys.modules, "numpy")
+    monkeypatch.setattr("kb_search.vector_files.IMPORT", 1_000)
+    vectors = VectorSet.open(tmp_path, files)
+
+    vectors.view.nearest(query, 5)
+    for _ in range(5):
+        assert len(vectors.view.nearest(query, 10, range(31, 41))) == 10
+
+    assert isinstance(vectors.view, SmallView)
+
+
+def test_a_million_vectors_are_looked_through_without_numpy_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = replace(filled(tmp_path, unit(1, 24)), rows=1_000_000)
@@ -182,7 +201,9 @@ def test_a_million_vectors_are_looked_through_without_numpy_once(
 
     first = vectors.view
     assert isinstance(first, SmallView)
-    first.looked_at += 2 * files.rows
+    first.spent += 3 * files.rows * _A_ROW
+    assert vectors.view is first
+    first.spent += 5 * files.rows * _A_ROW
     monkeypatch.setattr("kb_search.vectors.VectorView.__init__", lambda *_: None)
     assert isinstance(vectors.view, VectorView)
 
@@ -193,6 +214,7 @@ def test_a_key_is_found_where_it_stands_and_not_across_two(
 ) -> None:
     monkeypatch.setattr("kb_search.small_view._MOST_TURNS", turns)
     monkeypatch.setattr("kb_search.small_view._FEWER", 0)
+    monkeypatch.setattr("kb_search.small_view._FEW_KEYS", 0)
 
     made = zip((256, 512, 3, 1, 5), records(unit(5, 25)), strict=True)
     vectors = [replace(each, chunk_key=key) for key, each in made]
@@ -210,17 +232,19 @@ def test_a_key_is_found_where_it_stands_and_not_across_two(
     st.sets(st.integers(-3, 45)),
     st.sets(st.integers(0, 39), max_size=6),
     st.sampled_from([0, 1, 100]),
+    st.sampled_from([0, 100]),
 )
 def test_rows_of_keys_that_follow_each_other_are_those_of_each(
-    order: list[int], wanted: set[int], dead: set[int], fewer: int
+    order: list[int], wanted: set[int], dead: set[int], fewer: int, few_keys: int
 ) -> None:
     keys = [*range(20), *(20 + key for key in order if key < 20)]  # half of them in order
     small = SmallView.__new__(SmallView)
     small.keys = memoryview(array("q", keys)).cast("B").cast("q")
-    small._rows, small._dead, small.looked_at = len(keys), frozenset(dead), 0
+    small._rows, small._dead, small.spent = len(keys), frozenset(dead), 0.0
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kb_search.small_view._FEWER", fewer)
+        patch.setattr("kb_search.small_view._FEW_KEYS", few_keys)
         found = small.rows_of(wanted)
 
     assert found == [row for row, key in enumerate(keys) if key in wanted and row not in dead]
@@ -233,6 +257,10 @@ def test_keys_that_follow_each_other_are_found_at_once(
     small = SmallView(map_files(tmp_path, files), files)
     place, numbers = Mock(wraps=small._place), Mock(wraps=small._numbers)
     monkeypatch.setattr(small, "_place", place)
+
+    assert small.rows_of(range(11, 139)) == [*range(10, 138)]
+    assert not place.call_count, "nothing is looked through for a few that ascend"
+    monkeypatch.setattr("kb_search.small_view._FEW_KEYS", 100)
     monkeypatch.setattr(small, "_numbers", numbers)
 
     assert small.rows_of(range(11, 139)) == [*range(10, 138)]
@@ -263,6 +291,52 @@ def test_many_rows_are_multiplied_in_halves_beside_each_other(
     assert multiply.call_count in {5, 6}
 
 
+def test_pages_that_were_read_are_let_go_of_as_the_scan_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    width, rows = 5, 11 * PAGESIZE + 7
+    drawn = np.random.default_rng(30)
+    matrix = drawn.integers(-127, 128, rows * width, np.int8).tobytes()
+    other, scale = bytes(range(1, 6)), drawn.random(rows, np.float32)
+    at_once = products.scaled_dots(matrix, other, array("f", scale))
+    monkeypatch.setattr(products, "_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(products, "_READ_AT_ONCE", 2 * width * PAGESIZE - 1)
+    read: list[tuple[int, int]] = []
+
+    found = products.scaled_dots(
+        matrix, other, array("f", scale), lambda start, size: read.append((start, size))
+    )
+
+    assert found.tobytes() == at_once.tobytes()
+    assert all(start % PAGESIZE == 0 for start, _ in read)
+    parts = [range(start, start + size) for start, size in sorted(read)]
+    assert len(parts) == 7
+    assert [*chain.from_iterable(parts)] == [*range(len(matrix))]
+
+
+def test_only_who_asks_once_lets_go_of_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, (query, other) = filled(tmp_path, unit(300, 31)), unit(2, 32)
+    told = SmallView(map_files(tmp_path, files), files).nearest(query.tobytes(), 5)
+    monkeypatch.setattr(products, "_WORTH_A_THREAD", 1)
+
+    def let_go(*limits: int) -> list[int]:
+        view = SmallView(map_files(tmp_path, files), files)
+        view._mapped = mapped = Mock(spec=mmap.mmap, wraps=view._mapped)
+        counts = []
+        for limit in limits:
+            assert view.nearest(query.tobytes(), limit)[:5] == told
+            counts.append(mapped.madvise.call_count)
+        return counts
+
+    assert let_go(5, 100, 5) == [1, 1, 1]
+    assert let_go(2_000, 5) == [0, 0]
+    view = SmallView(map_files(tmp_path, files), files)
+    assert view.nearest(query.tobytes(), 5) == view.nearest(query.tobytes(), 5) == told
+    assert view.nearest(other.tobytes(), 5) != told
+
+
 def test_a_scan_takes_nothing_away_that_it_does_not_own(tmp_path: Path) -> None:
     """The library that multiplies gives a ``None`` away where it is told to write into a buffer."""
     files, query = filled(tmp_path, unit(300, 26)), unit(1, 27)[0].tobytes()
@@ -288,6 +362,7 @@ def test_many_keys_that_have_no_vector_are_not_looked_for_one_by_one(
     assert place.call_count < 40
 
     monkeypatch.setattr("kb_search.small_view._FEWER", 40)
+    monkeypatch.setattr("kb_search.small_view._FEW_KEYS", 0)
     assert small.known(range(1, 9)) == {*range(1, 9)}
     assert place.call_count < 40
 

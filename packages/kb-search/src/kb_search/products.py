@@ -8,14 +8,15 @@ are asked for, nor on the machine.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from mmap import PAGESIZE
 from operator import mul
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kb_core.quantization import LARGEST
 
-__all__ = ["FINER", "Digits", "Matrix", "digits_of", "dots", "mean", "products", "scaled"]
+__all__ = ["FINER", "Digits", "Matrix", "digits_of", "dots", "mean", "products", "scaled_dots"]
 
 FINER = tuple(float(2 * LARGEST) ** digit for digit in range(3))
 """By how much the ones of each digit are finer than those of the first: of three digits, of seven
@@ -25,9 +26,13 @@ _NUMPY_ROWS = 65536
 _WORTH_A_THREAD = 100_000_000
 """So many numbers take some milliseconds, most of it for the pages of a file that is mapped."""
 
+_READ_AT_ONCE = 8_000_000
+"""So many bytes are read before their pages are let go of: few are mapped at any time."""
+
 if TYPE_CHECKING:
     Bytes: TypeAlias = bytes | memoryview[int]
     Numbers: TypeAlias = Bytes | array[float]
+    Scale: TypeAlias = memoryview[float] | array[float]
 
 
 class Matrix:
@@ -89,33 +94,71 @@ def dots(matrix: Bytes, others: bytes, width: int) -> memoryview[float]:
         raise ValueError(f"rows are not of {width} components")
     if len(matrix) < _WORTH_A_THREAD:
         return _products(matrix, others, width, "b")
-    return _in_two(memoryview(matrix), others, width)
+    whole = memoryview(matrix)
+    return _in_two(
+        len(matrix), width, lambda start, end: _products(whole[start:end], others, width, "b")
+    )
 
 
-def _in_two(matrix: memoryview[int], others: bytes, width: int) -> memoryview[float]:
-    """Return ``dots`` of each half of a matrix by a thread of its own, which share no lock."""
+def scaled_dots(
+    matrix: Bytes, other: bytes, scale: Scale, read: Callable[[int, int], object] | None = None
+) -> memoryview[float]:
+    """Return the products of each row of *matrix* with *other*, each times that of *scale*.
+
+    float32. Of many rows, *read* is told from which byte on how many were read, whole pages of a
+    file that is mapped, by either of two threads.
+    """
+    width, whole = len(other), memoryview(matrix)
+
+    def multiplied(start: int, end: int) -> memoryview[float]:
+        found = _products(whole[start:end], other, width, "b")
+        found = _scaled(found, scale[start // width : end // width])
+        if read is not None:
+            read(start, end - start)
+        return found
+
+    if not width or len(matrix) % width:
+        raise ValueError(f"rows are not of {width} components")
+    if len(matrix) < _WORTH_A_THREAD:
+        return _scaled(_products(matrix, other, width, "b"), scale)
+    return _in_two(len(matrix), width, multiplied, _READ_AT_ONCE if read is not None else None)
+
+
+def _in_two(
+    size: int,
+    width: int,
+    multiply: Callable[[int, int], memoryview[float]],
+    at_once: int | None = None,
+) -> memoryview[float]:
+    """Return what *multiply* makes of the bytes from one on to another, each half by a thread.
+
+    The threads share no lock. With *at_once*, of about so many bytes at once, each of which begin
+    with a row, of *width*, and with a page.
+    """
     from threading import Thread
 
-    half = len(matrix) // width // 2 * width
+    part = width if at_once is None else width * PAGESIZE
+    half = size // part // 2 * part
+    step = size if at_once is None else -(-at_once // part) * part
     beside: list[memoryview[float]] = []
 
-    def multiply() -> None:
-        with suppress(Exception):  # raised once more below, where somebody waits
-            beside.append(_products(matrix[half:], others, width, "b"))
+    def each(start: int, end: int) -> list[memoryview[float]]:
+        return [multiply(at, min(at + step, end)) for at in range(start, end, step)]
 
-    thread = Thread(target=multiply, name="kebab-vectors")
+    def second_half() -> None:
+        with suppress(Exception):  # raised once more below, where somebody waits
+            beside.extend(each(half, size))
+
+    thread = Thread(target=second_half, name="kebab-vectors")
     thread.start()
     try:
-        first = _products(matrix[:half], others, width, "b")
+        first = each(0, half)
     finally:
         thread.join()
-    (second,) = beside or [_products(matrix[half:], others, width, "b")]
-    return memoryview(b"".join([first, second])).cast("f")
+    return memoryview(b"".join([*first, *(beside or each(half, size))])).cast("f")
 
 
-def scaled(
-    numbers: memoryview[float], scale: memoryview[float] | array[float]
-) -> memoryview[float]:
+def _scaled(numbers: memoryview[float], scale: Scale) -> memoryview[float]:
     """Return each of *numbers* times that of *scale* in its place, as float32."""
     try:
         import simsimd

@@ -122,6 +122,8 @@ def _map(path: Path, length: int) -> mmap.mmap | bytes:
 
 FEW = 1_500_000
 """So many rows are looked through without numpy in less time than it takes to import."""
+IMPORT = 45_000
+"""Microseconds that its import takes."""
 
 
 class VectorSet:
@@ -139,11 +141,10 @@ class VectorSet:
 
     @property
     def view(self) -> View:
-        """The vectors; without numpy until as many were looked at as its import is worth."""
+        """The vectors; without numpy until that has taken as long as its import takes."""
         small = self._small
-        looked_at = small.looked_at if small is not None else 0
-        is_worth_it = looked_at + self.files.rows > FEW or sys.byteorder != "little"
-        if is_worth_it or "numpy" in sys.modules:
+        is_worth_it = self.files.rows > FEW if small is None else small.spent > IMPORT
+        if is_worth_it or "numpy" in sys.modules or sys.byteorder != "little":
             return self._whole
         if small is None:
             from kb_search.small_view import SmallView  # nor is this on the lexical path

@@ -189,7 +189,8 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
     def _asked(self, query: bytes) -> _Asked:
         return _Asked.of(query)
 
-    def _rough(self, asked: _Asked, rows: Rows | None) -> Floats:
+    def _rough(self, asked: _Asked, rows: Rows | None, limit: int) -> Floats:
+        del limit
         matrix = self._i8 if rows is None else self._i8[rows]
         scores: Floats = _dots(matrix, asked.digits[:1])[:, 0] * (
             self._scale if rows is None else self._scale[rows]
