@@ -146,10 +146,43 @@ def test_a_model_reads_a_question_while_the_index_opens(
 
     assert read_by(replace(where, mode=SearchMode.LEXICAL)) == []
     assert read_by(where, where) == ["kebab-query"]
+    readers.clear()
+    with KnowledgeBase.open(load_config(kebab.config)) as kb:
+        assert kb.explain_miss("walrus.md", where)["verdict"] == "shown"
+    assert readers == ["kebab-query"]
     (other,) = read_by(replace(where, deadline_ms=60_000))
     assert other != "kebab-query"  # which would have had to load it first
     kebab.run("reset", "--vector-only", "--yes")
     assert read_by(where) == []
+
+
+def test_the_library_is_loaded_on_a_thread_before_the_model_is_looked_for(
+    kebab: InstalledKebab, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kb_search import embed
+    from kb_search.embed import sessions
+
+    disk.attach()
+    loaded, is_loading, look = list[str](), threading.Event(), embed.load_embedder
+
+    def noted() -> None:
+        loaded.append(threading.current_thread().name)
+        is_loading.set()
+
+    def looked_for(*names: str, **more: Any) -> Any:  # noqa: ANN401 - whatever it is
+        assert is_loading.wait(30)
+        return look(*names, **more)
+
+    monkeypatch.setattr(sessions, "load_library", noted)
+    monkeypatch.setattr(embed, "load_embedder", looked_for)
+    where = SearchQuery(text="where is the walrus")
+
+    with KnowledgeBase.open(load_config(kebab.config)) as kb:
+        assert kb.search(replace(where, mode=SearchMode.LEXICAL)).hits
+        assert loaded == []
+        assert kb.search(where).hits
+        assert kb.search(where).hits
+    assert loaded == ["kebab-library"]
 
 
 def test_a_name_that_is_no_folder_stays_an_error(kebab: InstalledKebab) -> None:

@@ -352,12 +352,12 @@ def test_without_the_library_or_its_interface_the_package_reads(
     for name, value in (("find_spec", lambda _: None), ("_VERSION", 10_000)):
         with monkeypatch.context() as without:
             without.setattr(native, name, value)
-            native._library.cache_clear()
+            native._loaded.cache_clear()
             embedder = load_embedder(NAME, cache_dir=cache)
             assert embedder.embed_query(text) == int8.embed_query(text)
             assert embedder.embed_passages([text]) == int8.embed_passages([text])
             assert isinstance(cast("Any", embedder)._queries, BoundSession)
-    native._library.cache_clear()
+    native._loaded.cache_clear()
 
 
 def test_a_model_that_gives_no_numbers_is_damaged(cache: Path) -> None:

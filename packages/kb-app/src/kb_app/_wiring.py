@@ -107,6 +107,10 @@ class LazyEmbedder:
         """
         if self._embedder is not None or self._reading is not None or not self._has_vectors():
             return
+        from kb_search.embed.sessions import load_library
+
+        # Before the model is looked for: what is imported for that takes half as long.
+        threading.Thread(target=load_library, name="kebab-library").start()
         with suppress(KbError):
             self._reading = threading.Thread(target=_read, args=(self(), query), name="kebab-query")
             self._reading.start()

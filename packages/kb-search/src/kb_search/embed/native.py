@@ -41,11 +41,12 @@ from math import prod
 from mmap import mmap
 from pathlib import Path
 from struct import Struct
+from threading import Lock
 from typing import Any
 
 from kb_search.embed.sessions import WEIGHTS, Refused, inputs_of, output_of
 
-__all__ = ["NativeSession", "NotServed"]
+__all__ = ["NativeSession", "NotServed", "load"]
 
 _VERSION = 18
 """Of the interface: the first that has all of these."""
@@ -101,6 +102,9 @@ _OF_A_DEVICE, _DEFAULT_MEMORY = 0, 0
 _FLOAT32, _INT64 = 1, 7
 _FLOATS = {1: "f", 10: "e", 11: "d"}
 """Element types that a vector may come in: what ``struct`` calls them."""
+
+
+_loading = Lock()
 
 
 class NotServed(Exception):
@@ -283,8 +287,21 @@ class _Library:
         return CFUNCTYPE(result, *types)(self._table[index] or 0)
 
 
-@cache
+def load() -> None:
+    """Load the library, of which opening a model is made; ``NotServed`` where there is none.
+
+    It takes as long as opening a model and holds no lock of the interpreter: for a thread.
+    """
+    _library()
+
+
 def _library() -> _Library:
+    with _loading:  # once, whoever asks meanwhile
+        return _loaded()
+
+
+@cache
+def _loaded() -> _Library:
     spec = find_spec("onnxruntime")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         with suppress(OSError):

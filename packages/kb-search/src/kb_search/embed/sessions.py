@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from mmap import mmap
     from pathlib import Path
 
-__all__ = ["WEIGHTS", "Refused", "Session", "inputs_of", "open_session", "output_of"]
+__all__ = ["WEIGHTS", "Refused", "Session", "inputs_of", "load_library"]
+__all__ += ["open_session", "output_of"]
 
 # As ``kb_search.embed.runtime`` has it, before either loads the library.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -37,6 +39,14 @@ class Session(Protocol):
         A row per token, or one of the whole text. ``Refused`` for none, or too many.
         """
         ...
+
+
+def load_library() -> None:
+    """Load what opens models, where it is not the Python package; nothing is opened."""
+    from kb_search.embed import native
+
+    with suppress(native.NotServed, Refused):  # whoever opens a model says so
+        native.load()
 
 
 def open_session(
