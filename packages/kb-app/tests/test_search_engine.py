@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -293,6 +293,28 @@ def test_a_cursor_brings_its_limit_per_document(engines: Mapping[int, Engine]) -
     ]
     with pytest.raises(StaleCursor, match="with per_doc 1"):
         engines[1].search(dataclasses.replace(limited, per_doc=2, cursor=cursor))
+
+
+def test_a_limit_per_document_reads_what_is_shown_and_no_other_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = SearchWorld(tmp_path)
+    world.put(
+        *(world.corpus.document(f"{n:02}.md", f"otter {'pebble ' * n}") for n in range(60)),
+        world.corpus.document("many.md", "\n\n".join(f"otter {'stone ' * n}" for n in range(5))),
+    )
+    engine = world.engine()
+    chunks, read = engine.snapshot.chunks, set[int]()
+
+    def noted(keys: Sequence[int]) -> Any:  # noqa: ANN401 - as it is
+        read.update(keys)
+        return chunks(keys)
+
+    monkeypatch.setattr(engine.snapshot, "chunks", noted)
+    found = engine.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL, k=5, per_doc=2))
+
+    assert [hit.doc_path for hit in found.hits].count("many.md") == 2
+    assert len(read) <= 40  # of 65: the first ones, which are seen to say nothing twice
 
 
 def everything(engine: Engine, query: SearchQuery) -> list[Hit]:

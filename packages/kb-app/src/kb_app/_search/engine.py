@@ -300,10 +300,18 @@ class Engine:
         """Return the list with at most *per_doc* rows of a document, and what that left out."""
         if not per_doc:
             return rows, []
-        ordered = page_of(rows, 0, len(rows), self.renderer.places)
-        chunks = self.renderer.chunks([row.chunk_key for row in ordered])
-        ordered = [row for row in ordered if row.chunk_key in chunks]
-        return limited(ordered, [chunks[row.chunk_key]["doc_id"] for row in ordered], per_doc)
+        known = self.snapshot.parents([row.chunk_key for row in rows])
+        there = [row for row in rows if row.chunk_key in known]
+        counted = Counter(known[row.chunk_key].doc_key for row in there)
+        full = {doc_key for doc_key, count in counted.items() if count > per_doc}
+        if not full:
+            return there, []  # nothing is left out, and nothing has to be read for it
+        ordered = page_of(there, 0, len(there), self.renderer.places)
+        docs = [known[row.chunk_key].doc_key for row in ordered]
+        one_of = {doc: row.chunk_key for doc, row in zip(docs, ordered, strict=True) if doc in full}
+        chunks = self.renderer.chunks(list(one_of.values()))
+        ids = {doc: chunks[key]["doc_id"] for doc, key in one_of.items()}
+        return limited(ordered, [ids.get(doc) or str(doc) for doc in docs], per_doc)
 
     def _begin(self, query: SearchQuery) -> _Run:
         watch, deadline = Stopwatch(), Deadline(query.deadline_ms)

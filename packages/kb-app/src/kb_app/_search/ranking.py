@@ -194,8 +194,9 @@ def page_of(rows: Sequence[Row], offset: int, size: int, places: Places) -> list
     """
     start, end = _whole_ties(_scores(rows), offset, min(offset + size, len(rows)))
     part = list(rows[start:end])
-    if _ties_of(_scores(part)):
-        known = places([row.chunk_key for row in part])
+    if ties := _ties_of(_scores(part)):
+        tied = sorted({at for tie in ties for at in (tie - 1, tie)})
+        known = places([part[at].chunk_key for at in tied])
         nowhere = ("", "", 0)
         part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
     return part[offset - start : offset - start + size]
