@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, call
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -248,6 +250,53 @@ def test_what_is_suggested_costs_a_dozen_questions(
     if mode == "lexical":
         assert set(suggested["query"].split()) < set(words)
         assert len(suggested["query"].split()) in {3, 4}
+
+
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
+def test_nothing_is_looked_for_by_the_same_words_twice(
+    world: SearchWorld, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """What was tried by words is tried by both, and is a third of what both take."""
+    world.put(
+        world.corpus.document("reef.md", "coral anemone\n\nlagoon"),
+        *(world.corpus.document(f"coral/{n}.md", "coral coral lagoon") for n in range(20)),
+        *(world.corpus.document(f"sea/{n}.md", "anemone anemone") for n in range(20)),
+    )
+    engine = world.engine()
+    lexical, asked = engine.snapshot.lexical, Counter[Any]()
+
+    def counted(*query: Any) -> Any:  # noqa: ANN401 - as it is
+        asked[query] += 1
+        return lexical(*query)
+
+    monkeypatch.setattr(engine.snapshot, "lexical", counted)
+    query = SearchQuery(text="lock", mode=SearchMode(mode), k=3)
+
+    suggested = explained(engine, "reef.md", query)["suggestion"]
+
+    assert suggested["query"] == "anemone coral"
+    assert set(asked.values()) == {1}
+
+
+def test_where_a_list_lacks_the_document_its_passages_are_not_read_nor_all_counted(
+    world: SearchWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = world.engine()
+    chunks, read = engine.snapshot.chunks, set[int]()
+
+    def noted(keys: Sequence[int]) -> Any:  # noqa: ANN401 - as it is
+        read.update(keys)
+        return chunks(keys)
+
+    monkeypatch.setattr(engine.snapshot, "chunks", noted)
+    counted = Mock(wraps=engine.snapshot.count)
+    monkeypatch.setattr(engine.snapshot, "count", counted)
+
+    report = explained(engine, "note.md", LEXICAL)
+
+    assert report["verdict"] == "beyond_candidates"
+    assert len(read) < 30  # the first of each list, of which some may say the same
+    assert call(None) not in counted.call_args_list, "the index says how many there are"
 
 
 def test_a_document_far_down_is_not_looked_for_in_a_list_of_everything(

@@ -225,6 +225,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
     def explain_miss(self, doc: str, query: SearchQuery) -> types.ExplainMiss:
         """Return explain_miss.v1: why a document (an id, or a path) is not among the hits."""
+        self.expect(query)
         from kb_app._search.explaining import explain_miss
 
         return explain_miss(self._engine(), query, doc)

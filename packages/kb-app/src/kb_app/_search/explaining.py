@@ -15,7 +15,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from kb_app._search.channels import Channel, Deadline, propose
 from kb_app._search.engine import Engine, RankedList, pool_size
@@ -126,6 +128,7 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
     found = [word for word in words if snapshot.lexical(_one_word(word), own, 1)]
     key = engine.settings.model_key
     embedded = len(snapshot.with_vector(list(keys), key)) if key else 0
+    fused = _fused(engine, ranking, keys) if passing else None
     return _Case(
         engine=engine,
         query=query,
@@ -139,8 +142,8 @@ def _examine(engine: Engine, query: SearchQuery, doc: StoredDoc) -> _Case:
         missing=[word for word in words if word not in found],
         lexical=lexical,
         vector=vector,
-        fused=_fused(engine, ranking, keys) if passing else None,
-        shown=any(hit.doc_id == doc["doc_id"] for hit in engine.answer(ranking).hits),
+        fused=fused,
+        shown=fused is not None and _is_shown(engine, ranking, doc),
     )
 
 
@@ -153,9 +156,15 @@ def _file(snapshot: IndexSnapshot, doc: StoredDoc) -> Json:
     return {"state": row["state"], "reason": row.get("reason"), "detail": row.get("detail")}
 
 
+def _is_shown(engine: Engine, ranking: RankedList, doc: StoredDoc) -> bool:
+    return any(hit.doc_id == doc["doc_id"] for hit in engine.answer(ranking).hits)
+
+
 def _fused(engine: Engine, ranking: RankedList, keys: set[int]) -> tuple[Row, int] | None:
     """Return the document's best row of the list that the search makes, and its rank."""
     rows = ranking.rows
+    if keys.isdisjoint(row.chunk_key for row in rows):
+        return None  # of all others nobody needs the order, which reads them
     ordered = page_of(rows, 0, len(rows), engine.renderer.places)
     ranked = ((row, rank) for rank, row in enumerate(ordered, 1) if row.chunk_key in keys)
     return next(ranked, None)
@@ -335,7 +344,7 @@ def standings(
         )
         return found.lexical, found.vector
 
-    most = min(max(1, engine.snapshot.count(None)), DEEPEST)
+    most = min(_passages(engine.snapshot), DEEPEST)
     both = Channel.of(run.query.mode)
     inside = asked(all_of([where, own]), max(1, len(keys)), both)
     found: list[Standing | None] = [None, None]
@@ -344,6 +353,11 @@ def standings(
             ranked = proposed.deeper[at] if is_asked else asked(where, most, channel)[at]
             found[at] = _first(ranked, keys) or _behind(inside[at], most)
     return found[0], found[1]
+
+
+def _passages(snapshot: IndexSnapshot) -> int:
+    """Return how many passages there are, 1 or more, as the index says without counting."""
+    return max(1, int(snapshot.control.stats.get("chunk_count", 0)))
 
 
 def _behind(inside: Sequence[Scored], depth: int) -> Standing:
@@ -385,7 +399,9 @@ def shortest_query(
     query is tried without filters, in the mode and for the number of hits that were asked
     for. By words a dozen tries cost less than one by meaning: what words find is tried first.
     """
-    tried = _Tried(engine, query, {chunk["chunk_key"] for chunk in chunks})
+    trying = copy(engine)
+    trying.snapshot = cast("IndexSnapshot", _Remembering(engine.snapshot))
+    tried = _Tried(trying, query, {chunk["chunk_key"] for chunk in chunks})
     alone, together = _telling(engine.snapshot.roughly(), chunks, shared)
     texts = [*alone[:1], *(" ".join(together[:size]) for size in _BY_MEANING)]
     if query.mode is not SearchMode.VECTOR:
@@ -396,6 +412,17 @@ def shortest_query(
         texts = [first, *(text for text in texts if len(text) > len(first))]
     found = (tried.asked(text, query.mode) for text in dict.fromkeys(texts) if text)
     return next((each for each in found if each is not None), None)
+
+
+class _Remembering:
+    """A snapshot that looks for the same words once: what was tried by words is tried by both."""
+
+    def __init__(self, snapshot: IndexSnapshot) -> None:
+        self._snapshot = snapshot
+        self.lexical = cache(snapshot.lexical)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a snapshot has
+        return getattr(self._snapshot, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,7 +475,7 @@ def _telling(
     asked = [word.lower() for word in shared]
     examined = _examined(Counter(word for each in held for word in each))
     spread = {word: snapshot.count(Words("body", word)) for word in (*asked, *examined)}
-    passages = max(1, snapshot.count(None))
+    passages = _passages(snapshot)
     likely = {word for chunk in chunks for word in _named(chunk)}.union(asked)
 
     def tells(word: str, times: int) -> float:
