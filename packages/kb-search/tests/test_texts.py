@@ -325,16 +325,17 @@ def test_a_text_takes_the_place_of_those_that_were_put_first() -> None:
 def test_from_the_second_time_on_texts_are_read_in_advance_while_there_is_room() -> None:
     shelf, missing = Shelf(room=10), [(key, 1) for key in range(1000)]
 
-    assert shelf.worth_reading(missing) == ()
-    part = shelf.worth_reading(missing)
+    assert shelf.worth_reading(missing, 0.01) == ()
+    part = shelf.worth_reading(missing, 0.01)
     assert 0 < len(part) < 1000
     assert list(part) == missing[: len(part)]
-    for key in range(3):
+    for key in range(2):
         shelf.put((key, 1), StoredText(key, b"four", "ascii"))
-    assert shelf.worth_reading(missing) == ()
+    assert shelf.worth_reading(missing[2:], 0.1) == ()
+    assert shelf.worth_reading(missing[2:4], 1.0), "those that are here may be longer than most"
+    assert not shelf.worth_reading(missing[2:5], 1.0)
     shelf.keep_only([(0, 1)])
-    assert shelf.worth_reading(missing[:1])
-    assert not shelf.worth_reading(missing[:2])  # of four bytes each, by what is here
+    assert shelf.worth_reading(missing[2:5], 1.0)
 
 
 def test_who_asks_again_for_other_words_has_all_texts_and_looks_nothing_up(

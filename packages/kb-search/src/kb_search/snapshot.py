@@ -305,7 +305,7 @@ class Snapshot:
         wanted = self._ids if where is None else {(key, places[key][0]) for key in keys}
         if missing := shelf.lacks(wanted):
             # Who asks again asks for other words: then it is cheaper to have read them all.
-            for one in shelf.worth_reading(missing):
+            for one in shelf.worth_reading(missing, self._mean_text):
                 shelf.put(one, self._read_text(one[0]))
             if needs:
                 wanted = {(key, places[key][0]) for key in self._holding(keys, needs)}
@@ -504,6 +504,12 @@ class Snapshot:
     def _ids(self) -> frozenset[TextId]:
         """Which texts there are, as a shelf knows them."""
         return frozenset((key, sequence) for key, (sequence, _) in self._texts.items())
+
+    @cached_property
+    def _mean_text(self) -> float:
+        """How long a text is, in characters: what was asked for is longer, and tells nothing."""
+        stats: Mapping[str, Any] = self.control.stats
+        return float(stats.get("text_chars", 0) / max(1, stats.get("doc_count", 0)))
 
     def _read_text(self, key: int) -> StoredText:
         from kb_core.stored import StoredText  # a search by words does not need it

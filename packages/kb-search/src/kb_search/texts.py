@@ -192,14 +192,14 @@ class Shelf:
         """Return those of *keys* that have to be read."""
         return keys - self._here
 
-    def worth_reading(self, missing: Collection[TextId]) -> Sequence[TextId]:
+    def worth_reading(self, missing: Collection[TextId], mean: float) -> Sequence[TextId]:
         """Return what of that to read in advance: from the second time on a part of it.
 
         A process that asks once reads nothing in vain, and none waits long for it. Nothing
-        where there is no room for all, by the size of those that are here.
+        where there is no room for all, by the *mean* size of a text.
         """
         self._asked += 1
-        wanted = len(missing) * self._size / max(1, len(self._here))
+        wanted = len(missing) * mean
         if self._asked == 1 or self._is_full or wanted > self.room - self._size:
             return ()
         return nsmallest(_AT_ONCE, missing)
