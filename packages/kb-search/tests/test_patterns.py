@@ -134,6 +134,26 @@ def test_every_line_that_matches_has_what_the_pattern_needs(pattern: str, text: 
             assert any(literal in line for literal in one)
 
 
+@given(
+    pattern=st.lists(patterns, min_size=1, max_size=2).map("|".join),
+    text=texts,
+    most=st.integers(0, 3),
+)
+@example(pattern="^$", text="\n\n", most=1)
+@example(pattern="a*$", text="b\na", most=2)
+@example(pattern="abc", text="b\nabc\nc", most=1)
+def test_the_first_lines_and_those_from_there_on_are_all(
+    pattern: str, text: str, most: int
+) -> None:
+    made, data, form = compile_pattern(pattern), text.encode(), form_of(text)
+    first: list[int] = []
+
+    at = made.first_starts(data, form, (0, len(data)), first, most)
+
+    assert len(first) <= most
+    assert first + made.starts(data, form, at) == made.starts(data, form)
+
+
 @pytest.mark.parametrize("pattern", ["otter", "(?i)otter", "(?i:o)tter"])
 def test_a_text_is_left_out_by_its_letters_only_where_case_matters(pattern: str) -> None:
     for text, matches in (("Otter", pattern != "otter"), ("otter", True), ("heron", False)):

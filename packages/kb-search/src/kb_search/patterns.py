@@ -228,6 +228,44 @@ class Pattern:
             at = find(b"\n", end - 1 if end > start else start, stop) + 1 or -1
         return found
 
+    @property
+    def is_lockless(self) -> bool:
+        """Whether ``first_starts`` is to be asked: calls of it are long, and RE2 does all of it.
+
+        What lines are looked at alone for has short ones, and what is found as bytes holds the lock
+        of the interpreter.
+        """
+        if not self.is_of_lines:
+            return False
+        return self.plain.is_bare if self.plain else not (self._is_guided and self._guides)
+
+    def first_starts(
+        self, data: bytes, form: Form, part: tuple[int, int], found: list[int], most: int
+    ) -> int:
+        """Add where lines of a *part* of a text begin that match to *found*, until it has *most*.
+
+        Returns from where on ``starts`` has to look. Of letters alone it is that where the first
+        ones are.
+        """
+        at, stop = part
+        if at == stop or (form == "ascii" and self._is_beyond_ascii):
+            return stop
+        match, anchor, _ = self._quickly(form)
+        rfind, first = data.rfind, at
+        if form != "other" and self.plain is not None:
+            start, _ = match(anchor, data, at, stop)[0]
+            return stop if start < 0 else rfind(b"\n", at, start) + 1 or at
+        last = stop - data.endswith(b"\n", at, stop)
+        while at <= last and len(found) < most:
+            start, end = match(anchor, data, at, last)[0]
+            if start < 0:
+                return stop
+            found.append(rfind(b"\n", first, start) + 1 or first)
+            at = data.find(b"\n", end - 1 if end > start else start, last) + 1
+            if not at:
+                return stop
+        return at
+
     def _by_guides(self, data: bytes, form: Form, found: list[int], begin: int, stop: int) -> int:
         """Add where lines begin that match to *found*; only those are looked at with a guide.
 

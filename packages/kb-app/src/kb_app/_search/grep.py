@@ -9,7 +9,7 @@ many, each file shows some.
 from __future__ import annotations
 
 import time
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -23,16 +23,17 @@ from kb_app._media import has_lines
 from kb_app._search.defining import Found, MostLines, defined, end_with_members, given
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of, left_out, told_of
 from kb_app._search.hits import Freshness
+from kb_app._search.looking import Looking
 from kb_app._search.lookup import paths_named, places_of
 from kb_app._search.roles import is_late
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.media import Media
-from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, TextBatch
+from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.search import GrepQuery
 from kb_core.text import nfc
-from kb_search.patterns import Form, Needs, Pattern, compile_pattern
+from kb_search.patterns import Needs, Pattern, compile_pattern
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -50,18 +51,13 @@ _FIRST = 10
 """Files that define come before those that are the first with another alternative, so many."""
 _SOUGHT = 20
 """Alternatives that no file has which is shown are looked for alone, so many at most."""
-_KEPT = 2_000
-"""Lines of a file of which it is known where they are, at least: those that define come first."""
 _LONGEST_LINE = 400
 _BEFORE = 80
 """Characters before the first match that are shown of a longer line."""
-_FORMS: dict[str, Form] = {"ascii": "ascii", "nfc": "nfc", "other": "other"}
 _GLOB = frozenset("*?[{")
 """What makes a path a pattern, unless a file is called so."""
 _DEEPEST = 40
 """Units that begin between a line and the one around it, at most."""
-_TURNS = 1_000
-"""Lines between two looks at the clock."""
 
 
 class _Match:
@@ -119,7 +115,7 @@ def grep(
     pattern = _compiled(query)
     where, warnings = _where(snapshot, query)
     where = all_of([where, within])
-    looking = _Looking(pattern, query, time.monotonic() + seconds, stop)
+    looking = Looking(pattern, query, time.monotonic() + seconds, stop)
     most = _MOST_NAMES if query.files_only else min(_MOST_FILES, query.max_lines)
     matching = looking.through(snapshot.texts(where, pattern.needs))
     found = MostLines(max(most, _MOST_READ), matching, pattern)
@@ -188,94 +184,6 @@ def _count(snapshot: IndexSnapshot, where: Filter | None) -> int:
     if where is None and (known := snapshot.control.stats.get("doc_count")) is not None:
         return int(known)
     return snapshot.count_docs(where)
-
-
-class _Looking:
-    """One look through texts, which ends when its time is up."""
-
-    def __init__(
-        self, pattern: Pattern, query: GrepQuery, until: float, stop: Event | None
-    ) -> None:
-        self._pattern = pattern
-        self._query = query
-        self._most = max(query.max_lines, _KEPT)
-        self._until = until
-        self._stop = stop
-        self.seen = 0
-        self.complete = True
-        self.saw_more_than_ascii = False
-
-    def of(self, pattern: Pattern) -> _Looking:
-        """Return a look for another pattern, which ends when this one does."""
-        return _Looking(pattern, self._query, self._until, self._stop)
-
-    def again(self, found: Found) -> Found | None:
-        """Return what matches in a text in which another pattern does."""
-        return self._look(found.around, found.form, (found.doc_key, found.begin, found.end))
-
-    def through(self, batches: Iterable[TextBatch]) -> Iterator[Found]:
-        """Yield the texts that match."""
-        for batch in batches:
-            form = _FORMS[batch.form]
-            self.saw_more_than_ascii = self.saw_more_than_ascii or form != "ascii"
-            if self._pattern.is_of_lines:
-                yield from self._apart(batch, form, self._starts(batch.data, form))
-            else:
-                found = (self._look(batch.data, form, span) for span in batch.spans)
-                yield from filter(None, found)
-            if not self.complete or self._is_late():
-                return
-            self.seen += len(batch.spans)
-
-    def _starts(self, data: bytes, form: Form) -> list[int]:
-        """Return where the lines begin that match, if time is up those until then."""
-        step, at, size = self._pattern.step(form), 0, len(data)
-        found: list[int] = []
-        while at < size and not self._is_late():
-            stop = data.find(b"\n", at + step) + 1 or size
-            found += self._pattern.starts(data, form, at, stop)
-            at = stop
-        return found
-
-    def _apart(self, batch: TextBatch, form: Form, starts: Sequence[int]) -> Iterator[Found]:
-        """Yield the texts of a batch in which these lines begin."""
-        last = 0
-        for span in batch.spans if starts else ():
-            first = bisect_left(starts, span[1], last)
-            last = bisect_left(starts, span[2], first)
-            if first < last:
-                lines = starts[first : min(last, first + self._most)]
-                yield Found(batch.data, form, span, lines, last - first)
-
-    def _look(self, around: bytes, form: Form, span: tuple[int, int, int]) -> Found | None:
-        key, begin, end = span
-        data = around[begin:end]
-        if not self._pattern.is_multiline:
-            every = self._pattern.starts(data, form)
-            starts, count = every[: self._most], len(every)
-        else:
-            starts, count = self._over_lines(data, form)
-        return Found(data, form, (key, 0, len(data)), starts, count) if count else None
-
-    def _over_lines(self, data: bytes, form: Form) -> tuple[list[int], int]:
-        starts: list[int] = []
-        count = 0
-        for turn, (first, last) in enumerate(self._pattern.lines(data, form)):
-            if turn % _TURNS == 0 and self._is_late():
-                break
-            over = data.count(b"\n", first, last)
-            if len(starts) < self._most:
-                starts.append(first)
-                for _ in range(over):
-                    first = data.find(b"\n", first) + 1  # noqa: PLW2901
-                    starts.append(first)
-            count += over + 1
-        return starts, count
-
-    def _is_late(self) -> bool:
-        if time.monotonic() > self._until or (self._stop is not None and self._stop.is_set()):
-            self.complete = False
-        return not self.complete
 
 
 # ------------------------------------------------------------------------ where
