@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
-from itertools import chain, compress
+from itertools import compress
 from operator import neg
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,9 @@ _MOST_WORDS = 3
 """Of a literal, so many of its words leave texts out: the longest."""
 _FEW_DOCS = 200
 """So many are looked through sooner than an index is asked which of them have another word."""
+_OF_DOCS = 6
+"""To look for letters within all words of an index takes longer than to read one text of twelve,
+and leaves out half of those at best."""
 _SOME_DOCS = 1_000
 """So many take the place of others in memory, since they are few enough to stay there."""
 _BATCH = 500
@@ -541,21 +544,24 @@ class Snapshot:
     def _holding_any(self, literals: Sequence[str], among: int) -> set[int]:
         """Return what may hold one of *literals*, which is asked of so many documents."""
         found: set[int] = set()
+        few = max(_FEW_DOCS, len(self._texts) // _OF_DOCS)
         for literal in literals:
             names, pairs = words_of(literal)
             quick = [query for words in names if (query := self._begun(words)) is not None]
             quick += [Query.term_query(self._schema, "cjk", pair) for pair in pairs[:_MOST_WORDS]]
             inner = {word.text for words in names for word in words if not word.is_begun}
             longest = sorted(inner, key=len, reverse=True)[: max(0, _MOST_WORDS - len(quick))]
-            longest = longest if among > _FEW_DOCS else []
+            longest = longest if among > few else []
             if not (quick or longest):
                 return set(self._texts)  # nothing that the index knows, or that is worth asking
             held: set[int] | None = None
-            for query in chain(quick, (inside(self._schema, part) for part in longest)):
+            asked: list[Query | str] = [*quick, *longest]
+            for number, part in enumerate(asked):
+                if held is not None and len(held) <= (_FEW_DOCS if number < len(quick) else few):
+                    break  # it takes less to look through them
+                query = inside(self._schema, part) if isinstance(part, str) else part
                 with_it = self._docs_with(query)
                 held = with_it if held is None else held & with_it
-                if len(held) <= _FEW_DOCS:
-                    break  # it takes less to look through them
             found |= held or set()
         return found
 

@@ -180,8 +180,8 @@ class Shelf:
     def keep_only(self, keys: Iterable[TextId]) -> None:
         """Let go of every text but these."""
         with self._lock:
-            if not (gone := self._here - set(keys)):
-                return
+            if not self._here or not (gone := self._here - set(keys)):
+                return  # nothing is here at first, and to go through all keys takes a while
             self._unpack([each for each in self._packed if not gone.isdisjoint(each.ids)])
             for key in gone:
                 self._size -= len(self._loose.pop(key).data)
