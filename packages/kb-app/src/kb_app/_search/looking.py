@@ -38,7 +38,7 @@ _STRETCH = 16 << 20
 _WORTH_A_THREAD = 2 << 20
 """Fewer take less than a thread needs to begin."""
 _LONG_ENOUGH = 100_000
-"""Bytes of a text that tell how long RE2 takes for one."""
+"""Bytes of texts that take longer to be looked through than a thread waits for the interpreter."""
 _SLOW = 0.5e-9
 """Seconds for a byte from which on a thread gains time: a call for a batch of texts then takes
 longer than to wait for the interpreter behind it, and no memory is waited for."""
@@ -93,6 +93,11 @@ class Looking:
     ) -> Iterator[tuple[TextBatch, Iterable[Found]]]:
         pace = _Pace()
         for stretch in _stretches(batches):
+            if len(stretch) == 1:
+                (batch,) = stretch
+                form = _FORMS[batch.form]
+                yield batch, self._apart(batch, form, self._starts(batch.data, form, 0))
+                continue
             with _Beside(self._pattern, stretch) as beside:
                 for number, batch in enumerate(stretch):
                     form = _FORMS[batch.form]
@@ -156,14 +161,21 @@ class Looking:
 
 
 def _stretches(batches: Iterable[TextBatch]) -> Iterator[list[TextBatch]]:
-    """Yield batches as they come, some together."""
+    """Yield batches as they come: long ones together, and one that is short alone.
+
+    That is of one text mostly, which is read from the index while nobody waits for others.
+    """
     stretch, size = list[TextBatch](), 0
     for batch in batches:
-        stretch.append(batch)
-        size += len(batch.data)
-        if size >= _STRETCH:
+        is_long = len(batch.data) >= _LONG_ENOUGH
+        if stretch and (not is_long or size >= _STRETCH):
             yield stretch
             stretch, size = [], 0
+        if not is_long:
+            yield [batch]
+            continue
+        stretch.append(batch)
+        size += len(batch.data)
     if stretch:
         yield stretch
 
@@ -193,13 +205,13 @@ class _Pace:
         self._too_many = 0
 
     def measured(self, pattern: Pattern, batch: TextBatch) -> tuple[list[int], int]:
-        """Return ``_first_lines`` of a batch, from which the pace is known if it is long enough."""
+        """Return ``_first_lines`` of a batch, from which the pace is known if these are all."""
         began, size = time.thread_time(), len(batch.data)
         found, at = _first_lines(pattern, batch)
         if at < size:
             self._too_many += 1
             self.is_unknown = self._too_many < _TOO_MANY
-        elif size >= _LONG_ENOUGH:
+        else:
             self.is_unknown = False
             self.is_slow = time.thread_time() - began > size * _SLOW
         return found, at
