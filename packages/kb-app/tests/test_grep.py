@@ -56,6 +56,22 @@ def shown(found: dict[str, Any]) -> list[tuple[str, list[int]]]:
     return [(f["doc_path"], [line["line"] for line in f["lines"]]) for f in found["files"]]
 
 
+def test_of_many_lines_it_is_not_asked_what_all_of_them_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object) -> bytes:
+        raise AssertionError
+
+    monkeypatch.setattr(defining, "_said", refused)
+    text = CODE + "walks = swims\n" * 400
+    many = document("src/many.py", text, media="code", blocks=(UNIT,))
+
+    (file,) = asked(many, pattern=r"w\w+k\b|w\w+s\b", case="exact", max_lines=3)["files"]
+
+    first = file["lines"][0]
+    assert (first["line"], first.get("is_definition")) == (5, True)
+
+
 def test_the_file_that_defines_it_comes_first_then_those_with_most_lines() -> None:
     found = asked(pattern="walk", case="exact")
 

@@ -61,6 +61,8 @@ _HEAD = re.compile(b"%b|%b" % (_GIVEN.pattern, _BEGINS))
 _CMAKE_HEAD = re.compile(b"%b|%b" % (_GIVES % b"", _BEGINS))
 _R_HEAD = re.compile(b"%b|%b" % (_GIVES_OF_R, _HEAD.pattern))
 _R_GIVEN = re.compile(b"%b|%b" % (_GIVES_OF_R, _GIVEN.pattern))
+_MANY_LINES = 300
+"""To see whether what so many lines say holds a name takes longer than to see where that stands."""
 _OPENING = frozenset(b"{():,=")
 """What a line ends with that begins something."""
 _LETTER = re.compile(rb"[\w\x80-\xff]")
@@ -250,6 +252,9 @@ def _named(
 ) -> Iterator[tuple[Mapping[str, Any], bytes]]:
     """Yield the headings of a document, and what it defines by names that a match can hold."""
     letters, is_folded = "" if pattern.is_blank else pattern.letters, False
+    if letters is None and len(starts) > _MANY_LINES:
+        yield from ((block, name.encode()) for block, name in _KEPT_NAMES.of(doc))
+        return
     if letters is None:
         letters = _said(data, starts).decode("utf-8", "replace")
     elif pattern.ignore_case:
