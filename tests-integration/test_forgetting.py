@@ -160,6 +160,53 @@ def test_a_forgotten_file_is_not_read_again_until_a_person_names_it(kebab: Kebab
     assert kebab.ingest()["unchanged"] == 2
 
 
+def test_given_again_it_takes_no_other_document_whose_path_ends_so(kebab: KebabHere) -> None:
+    kebab.write("old/secret.md", GARDEN)
+    kebab.ingest()
+    kebab.run("forget", "doc", "secret.md", "--yes")
+
+    again = kebab.run("--json", "forget", "doc", "secret.md", "--yes", code=2)
+
+    assert json.loads(again.stderr)["hint"].endswith("forget doc old/secret.md'?")
+    assert sorted(kebab.paths("roses")) == ["garden.md", "old/secret.md"]
+
+
+@pytest.mark.parametrize("before", ["", "\0\1\2"], ids=["gone", "no text"])
+def test_a_file_that_is_no_document_is_no_other_one_whose_path_ends_so(
+    kebab: KebabHere, before: str
+) -> None:
+    kebab.write("plan.md", before or GARDEN)
+    kebab.write("old/plan.md", SECRET)
+    kebab.ingest()
+    if not before:
+        (kebab.notes / "plan.md").unlink()
+        kebab.ingest()
+
+    told = kebab.json("forget", "doc", "plan.md", "--yes")
+
+    assert (told["paths"], told["documents"]) == (["plan.md"], 0)
+    assert "old/plan.md" in kebab.paths(MARK)
+
+
+@pytest.mark.parametrize("is_text", [True, False])
+def test_of_two_files_that_differ_by_their_accents_the_one_that_is_named_goes(
+    kebab: KebabHere, *, is_text: bool
+) -> None:
+    apart, whole = "e\u0301te\u0301.md", "\xe9t\xe9.md"
+    there = kebab.write(apart, SECRET if is_text else "\0\1\2")
+    kebab.write(whole, GARDEN)
+    if len(list(kebab.notes.glob("*t*.md"))) < 2:
+        pytest.skip("one name for both, on this file system")
+    kebab.ingest()
+
+    shown = kebab.json("status", str(there))
+    told = kebab.json("forget", "doc", str(there), "--yes")
+
+    assert [row["doc_path"] for row in shown["files"]] == [apart]
+    assert told["paths"] == [apart]
+    assert whole in kebab.paths("roses")
+
+
 def test_a_forgotten_file_stays_so_under_a_source_of_another_name(kebab: KebabHere) -> None:
     """A source is renamed, divided, or taken out and given to a model: the file is the same."""
     kebab.run("forget", "doc", "secret.md", "--yes")

@@ -42,9 +42,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Config, Parts
         corpus.document("same.md", "other\n", source_id="work"),
         corpus.document("odd #1: 50%.md", "odd\n"),
         corpus.document("two\nlines.md", "lines\n"),
+        corpus.document("a/locked.pdf", "another\n"),
+        corpus.document("\xe9t\xe9.md", "whole\n"),
+        corpus.document("e\u0301te\u0301.md", "apart\n"),
         files=[
             file_row("bad file.pdf", FileState.FAILED, reason="encrypted"),
             file_row(PATH),
+            file_row("locked.pdf", FileState.SKIPPED, reason="locked"),
             file_row(".ci", FileState.SKIPPED, reason="ignored", detail=".gitignore:1: .ci/"),
         ],
     )
@@ -257,3 +261,21 @@ def test_what_lies_in_a_folder_that_is_left_alone_is_told_with_the_rule(
     assert lines["warnings"] == [f"path '.ci/jobs' holds nothing that is indexed: {why}"]
     assert missed["summary"] == why.replace(".ci is", "'.ci' is")
     assert str(refused.value) == f"'.ci/jobs/b.yml' is no document: {why}"
+
+
+def test_a_file_that_is_no_document_is_none_below_that_is_called_so(kb: KnowledgeBase) -> None:
+    for text in ("locked.pdf", "./locked.pdf", "locked.pdf:3"):
+        with pytest.raises(DocNotFound, match=r"is no document: .*skipped: locked"):
+            kb.fetch(text)
+
+
+@pytest.mark.parametrize("path", ["\xe9t\xe9.md", "e\u0301te\u0301.md"])
+def test_of_two_files_that_differ_by_their_accents_it_is_the_one_that_is_named(
+    world: tuple[Path, Config, Parts], kb: KnowledgeBase, path: str
+) -> None:
+    assert kb.cite(f"{path}#L1")["doc_path"] == path
+    for text in (path, str(world[0] / path)):
+        assert kb.cite(text)["doc_path"] == path
+        assert kb.grep(GrepQuery(pattern=".", paths=(text,)))["files"][0]["doc_path"] == path
+    narrow = SearchFilters(path_glob=(path,))
+    assert [doc["doc_path"] for doc in kb.list_docs(narrow)["items"]] == [path]

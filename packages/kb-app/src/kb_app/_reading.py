@@ -14,6 +14,7 @@ from kb_app._search.hits import Freshness, file_of
 from kb_app._search.lookup import (
     chunk_named,
     document_named,
+    files_named,
     is_span,
     no_span,
     paths_named,
@@ -243,8 +244,8 @@ def _files_named(snapshot: IndexSnapshot, path_glob: str) -> Filter:
     if snapshot.files(pattern):
         return pattern
     named = paths_named(snapshot, path_glob)
-    if snapshot.files(paths := OneOf("path", tuple(named))):
-        return paths
+    if rows := files_named(snapshot, path_glob):
+        return OneOf("path", tuple({row["path"] for row in rows}))
     # What is within a file has no row but that of its file.
     enclosed = snapshot.docs(OneOf("path", tuple(named)))
     files = tuple(container for doc in enclosed if (container := doc.get("container")))

@@ -13,7 +13,7 @@ from kb_app._data_dir import DataDir
 from kb_app._forgetting.copies import added_in_copies
 from kb_app._forgetting.forgetting import Mention, ToForget, mentions_of
 from kb_app._forgetting.traces import ALWAYS, GOLDEN, KINDS
-from kb_app._search.lookup import find, paths_named
+from kb_app._search.lookup import files_named, find, named_in_full
 from kb_core import wire
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import DocNotFound, InvalidInput
@@ -139,10 +139,9 @@ def _documents(
         docs |= {doc["doc_id"]: doc} if doc else {}
         files |= dict.fromkeys(rows)
         if not rows:
-            hint = "'kebab list docs' shows the ids and paths of all documents"
             raise DocNotFound(
                 f"no document is {name!r}",
-                hint=_begun(data) or hint,
+                hint=_begun(data) or _or_another(snapshot, name),
                 details={"field": _FIELD, "value": name},
             )
     within = [doc for file in files for doc in _within(snapshot, *file)]
@@ -213,7 +212,7 @@ def _query(base: ToForget, query: str) -> Found:
 
 
 def _document(snapshot: IndexSnapshot, name: str) -> StoredDoc | None:
-    named = find(snapshot, name, field=_FIELD)
+    named = named_in_full(snapshot, name, field=_FIELD)
     if named is None:
         return None
     doc = named.doc
@@ -226,9 +225,20 @@ def _document(snapshot: IndexSnapshot, name: str) -> StoredDoc | None:
     return doc
 
 
+def _or_another(snapshot: IndexSnapshot, name: str) -> str:
+    """Return what to do where nothing is called *name* in full.
+
+    The end of a path is not enough: what was forgotten is called so no more, and the same
+    command, given once more, would take another document whose path ends so.
+    """
+    ending = find(snapshot, name, field=_FIELD)
+    if ending is not None:
+        return f"is it 'kebab forget doc {shlex.quote(ending.doc['path'])}'?"
+    return "'kebab list docs' shows the ids and paths of all documents"
+
+
 def _rows(snapshot: IndexSnapshot, name: str) -> Iterator[tuple[str, str]]:
-    paths = paths_named(snapshot, name)
-    for row in snapshot.files(OneOf("path", tuple(paths))) if paths else ():
+    for row in files_named(snapshot, name):
         yield row["source_id"], row["path"]
 
 

@@ -323,6 +323,8 @@ def globs_of(name: str, pattern: str, count: Callable[[Filter], int]) -> tuple[G
     """
     _check_unicode(name, pattern)
     called = nfc(pattern)
+    if called != pattern and count(OneOf("path", (pattern,))):
+        return (Glob(f"/{literal_glob(pattern)}"),)  # another file has its accents together
     if "[" in pattern and count(OneOf("path", (called,))):
         is_glob = pattern.count("[") <= pattern.count("]")
         return (Glob(f"/{literal_glob(called)}"), *([glob_of(name, pattern)] if is_glob else ()))

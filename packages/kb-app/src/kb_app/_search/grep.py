@@ -212,19 +212,25 @@ def _where(snapshot: IndexSnapshot, query: GrepQuery) -> tuple[Filter | None, li
 def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
     """Return what passes at a path or below it: as it is typed, the end of a longer one, a glob."""
     glob_of("path", literal_glob(path))
-    places = [
-        all_of([OneOf("source_id", (source,)) if source else None, _at(inside)])
-        for source, inside in places_of(snapshot, path, None)
-    ]
+    typed = tuple(places_of(snapshot, path, None))
+    spelled = dict.fromkeys((typed, tuple((source, nfc(inside)) for source, inside in typed)))
     name = literal_glob(nfc(path).strip("/"))
     ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
-    for where in (Or(tuple(place for place in places if place is not None)), ends):
+    for where in (*(_at_any(places) for places in spelled), ends):
         if snapshot.count_docs(where):
             return where
     if _GLOB.isdisjoint(path):
         return None
     pattern = glob_of("path", path.removeprefix("./"))  # refuses what is neither path nor pattern
     return pattern if snapshot.count_docs(pattern) else None
+
+
+def _at_any(places: Iterable[tuple[str | None, str]]) -> Filter:
+    filters = (
+        all_of([OneOf("source_id", (source,)) if source else None, _at(inside)])
+        for source, inside in places
+    )
+    return Or(tuple(where for where in filters if where is not None))
 
 
 def _at(path: str) -> Filter | None:

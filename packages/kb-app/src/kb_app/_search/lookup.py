@@ -51,9 +51,11 @@ __all__ = [
     "document_named",
     "documents_at",
     "file_named",
+    "files_named",
     "find",
     "in_several_sources",
     "is_span",
+    "named_in_full",
     "no_document",
     "no_span",
     "origin_of",
@@ -104,8 +106,25 @@ def find(
 ) -> Named | None:
     """Return what *text* names, in *source* if that is given; ``None`` for nothing.
 
-    ``InvalidInput`` where that is several documents, or *text* is blank.
+    ``InvalidInput`` where that is several documents, or *text* is blank. A file that is
+    called so and became no document is no other one, whose path ends so.
     """
+    if named := named_in_full(snapshot, text, source, field=field):
+        return named
+    if not is_utf8(source or ""):
+        return None  # no source is called so
+    if _is_left_out(snapshot, text, source):
+        return None
+    for place, path in _places_read(text):
+        if docs := _ending_so(snapshot, path, source):
+            return _named(snapshot, _only(docs, text, field), place, field)
+    return None
+
+
+def named_in_full(
+    snapshot: IndexSnapshot, text: str, source: str | None = None, *, field: str = "doc"
+) -> Named | None:
+    """As ``find``, without what is named by the end of its path alone."""
     if not text.strip():
         raise InvalidInput(
             "the document is missing",
@@ -115,15 +134,21 @@ def find(
     if is_id_prefix(text) and (named := _by_id(snapshot, text, field)):
         return named
     if not is_utf8(source or ""):
-        return None  # no source is called so
-    readings = [(place, path) for path, place in _readings(text) if is_utf8(path)]
-    for place, path in readings:
+        return None
+    for place, path in _places_read(text):
         if docs := _documents(snapshot, path, source):
             return _named(snapshot, _only(docs, text, field), place, field)
-    for place, path in readings:
-        if docs := _ending_so(snapshot, path, source):
-            return _named(snapshot, _only(docs, text, field), place, field)
     return None
+
+
+def _places_read(text: str) -> list[tuple[Span | _Lines | None, str]]:
+    return [(place, path) for path, place in _readings(text) if is_utf8(path)]
+
+
+def _is_left_out(snapshot: IndexSnapshot, text: str, source: str | None) -> bool:
+    """Say whether a file is called *text* in full that is there, and no document."""
+    rows = (row for row in files_named(snapshot, text) if source in {None, row["source_id"]})
+    return any(row["state"] not in {FileState.INDEXED, FileState.DELETED} for row in rows)
 
 
 def unpacked(snapshot: IndexSnapshot, doc: StoredDoc) -> StoredDoc:
@@ -246,8 +271,15 @@ def _called_alike(snapshot: IndexSnapshot, text: str) -> list[str]:
 
 def file_named(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
     """Return what the ledger says of the file that *text* may mean, if it has seen one."""
-    paths = paths_named(snapshot, text)
-    return next(iter(snapshot.files(OneOf("path", tuple(paths)))), None) if paths else None
+    return next(iter(files_named(snapshot, text)), None)
+
+
+def files_named(snapshot: IndexSnapshot, text: str) -> Sequence[StoredFile]:
+    """Return what the ledger says of the files, one of each source, that *text* names likeliest."""
+    for path in paths_named(snapshot, text):
+        if rows := snapshot.files(OneOf("path", (path,))):
+            return rows
+    return ()
 
 
 def _file_ending_so(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
@@ -278,8 +310,11 @@ def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list
         return []  # nothing in here is called so
     names = spellings(path)
     for name in names:
-        if found := snapshot.docs(all_of([OneOf("path", (name,)), _within(source)])):
+        where = all_of([OneOf("path", (name,)), _within(source)])
+        if found := snapshot.docs(where):
             return list(found)
+        if name != names[-1] and snapshot.files(where):
+            return []  # a file of its own without text, and not that of the other spelling
     sources = [source] if source else sorted(snapshot.control.sources)
     ids = [one for each in sources for name in names for one in doc_ids_at(each, name)]
     moved = [doc for old in ids for doc in snapshot.find_docs(old, 1)]
@@ -407,7 +442,8 @@ def places_of(
 ) -> Iterator[tuple[str | None, str]]:
     """Yield where a path may lie: as it is, and in the sources whose folder holds it.
 
-    Each is a source, ``None`` for any, and a path in it.
+    Each is a source, ``None`` for any, and a path in it, with the accents that were typed: of
+    two files whose names differ by these alone, it is the one that was named.
     """
     yield source, path
     with suppress(ValueError, OSError):  # a null character, a folder that is gone
@@ -418,7 +454,7 @@ def places_of(
                 for folder in dict.fromkeys((root, os.path.realpath(root))):
                     plain = Path(os.path.normpath(full))
                     if plain.is_relative_to(folder):
-                        yield within, nfc(plain.relative_to(folder).as_posix())
+                        yield within, plain.relative_to(folder).as_posix()
 
 
 def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
