@@ -425,3 +425,24 @@ def test_an_import_that_was_killed_between_two_renames_is_told_and_finished(
 
     filled.run("import", archive, code=2)
     assert answers(filled) == before
+
+
+def test_whatever_hint_of_an_interrupted_import_is_followed_it_is_finished(
+    filled: InstalledKebab, tmp_path: Path
+) -> None:
+    """A server may have made its token, and a search have left what it found, before."""
+    before = answers(filled)
+    filled.data_dir.rename(tmp_path / "data.imported")
+    (filled.data_dir / "run").mkdir(parents=True)
+    (filled.data_dir / "run" / "searched.json").write_text("{}", "utf-8")
+    (filled.data_dir / "mcp-token").write_text("of a server\n", "utf-8")
+
+    refused = json.loads(filled.run("--json", "search", "walrus", code=2).stderr)
+
+    assert refused["code"] == "not_indexed"
+    assert "import was interrupted" in refused["message"]
+    assert "ingest'" in refused["hint"]
+    assert filled.ingest()["new"] == 0
+    assert answers(filled) == before
+    assert (filled.data_dir / "mcp-token").read_text("utf-8") == "of a server\n"
+    assert filled.json("doctor", "--deep")["ok"]

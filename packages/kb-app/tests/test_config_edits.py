@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -263,3 +265,26 @@ def _written(
         elif kept:
             lines += [f"[{section}]", *pairs, ""]
     return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "way_out"),
+    [(errno.ENOSPC, "free some space"), (errno.EROFS, "--config"), (errno.EACCES, "the right")],
+)
+def test_a_file_that_the_disk_refuses_stays_as_it_was_and_the_way_out_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, way_out: str
+) -> None:
+    config = init_config(None, {"HOME": str(tmp_path)}).config
+    before = config.file.read_text()
+    lines = [line for line in before.splitlines(keepends=True) if "default_k" not in line]
+    config.file.write_text("".join(lines))
+
+    def refuses(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuses)
+    with pytest.raises(IoError, match=r"cannot write .*config\.toml") as refused:
+        migrate_config(config.file, {"HOME": str(tmp_path)})
+
+    assert way_out in (refused.value.hint or "")
+    assert config.file.read_text() == "".join(lines)

@@ -29,6 +29,9 @@ PARTS = (
 )
 """What kebab makes in a data directory, but for the lock and what goes with everything only."""
 
+_PASSING = "run"
+"""The part that is of what goes on, and of nothing that is kept."""
+
 FORGOTTEN = "forgotten.json"
 """Marks of files that are not read again."""
 
@@ -159,15 +162,44 @@ class DataDir:
         """What an import has made whole and was killed before it put it here; seldom there."""
         return self.beside("imported")
 
+    @property
+    def awaits_import(self) -> bool:
+        """Say whether all that there is to know is what such an import has made."""
+        truth = (name for name in PARTS if name != _PASSING)
+        return self.imported.is_dir() and not self.parts(*truth)
+
+    def take_imported(self) -> None:
+        """Put in place what an import had made whole when it was killed, if one was.
+
+        ``IoError`` where that fails: what would be made here instead would hide it.
+        """
+        if not self.awaits_import:
+            return
+        from kb_core.disk import disk_errors, remove_folder
+
+        place = Path(os.path.realpath(self.root))
+        with disk_errors(f"put {str(self.imported)!r}, which was imported, in its place"):
+            if (place / _PASSING).exists():
+                remove_folder(place / _PASSING)
+            for path in sorted(place.iterdir()) if place.is_dir() else ():
+                path.rename(self.imported / path.name)  # a token, which may come before a run
+            self.imported.rename(place)
+
     def beside(self, what: str) -> Path:
-        """Return the folder of this name beside the data directory."""
-        return self.root.with_name(f"{self.root.name}.{what}")
+        """Return the folder of this name beside the data directory, links in its name followed."""
+        root = Path(os.path.realpath(self.root))
+        return root.with_name(f"{root.name}.{what}")
 
     def lost_index(self) -> NotIndexed | None:
         """Return what to say where there is a store, and no more the index that was made of it.
 
         Nobody may take that for a knowledge base that is empty.
         """
+        if self.awaits_import:
+            return NotIndexed(
+                "an import was interrupted at its last step, and is not in its place",
+                hint="run 'kebab ingest': it puts what was imported there first",
+            )
         if not self.store.exists() or not (self.seal.exists() or self.assets.exists()):
             return None
         return NotIndexed(
@@ -202,6 +234,7 @@ class DataDir:
     def writing(self) -> Generator[None]:
         """Make the directory if it is not there, and keep all that is written in it private."""
         with making_private_files():
+            self.take_imported()
             make_private_folder(self.root)
             if self._is_ours():
                 _restrict(self.root, _FOLDER)

@@ -262,12 +262,12 @@ def _check_directories(config: Config) -> Iterator[Check]:
 def _check_truth(config: Config) -> Iterator[Check]:
     """Say where the store is gone and what was made of it is not: nothing else would notice."""
     data = DataDir(config.storage.data_dir)
-    if data.imported.is_dir() and not data.root.exists():
+    if data.awaits_import:
         yield {
             "name": "store",
             "ok": False,
             "detail": f"an import was interrupted at its last step; it is whole in {data.imported}",
-            "hint": f"rename that folder to {data.root}",
+            "hint": "run 'kebab ingest': it puts that in its place first",
         }
     left = [path.name for path in data.parts(*INDEX_PARTS, "assets")]
     if left and not data.store.exists():

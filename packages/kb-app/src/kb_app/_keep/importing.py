@@ -7,7 +7,7 @@ set aside and stays. Whatever stops an import before that leaves everything as i
 one clears away what lies beside.
 
 Between two renames at the very end there is no data directory for a moment. Who is killed just
-then finds all that was imported in the folder beside; the next import puts it there.
+then finds all that was imported in the folder beside; whatever writes next puts it there.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def import_from(
             return _verified(ArchiveReader(stream), config)
         root = Path(os.path.realpath(config.storage.data_dir))
         target = _Target(DataDir(root), _new_folder(sources_to))
-        _finish_the_one_before(target)
+        target.data.take_imported()
         _refuse_data(target.data, replace=replace)  # before anything is made
         stack.enter_context(making_private_files())
         stack.enter_context(parts.lock())
@@ -153,12 +153,6 @@ def _new_folder(named: str | None) -> Path | None:
             details={"field": "sources_to", "value": str(folder)},
         )
     return folder
-
-
-def _finish_the_one_before(target: _Target) -> None:
-    """Put in place what an import had made whole when it was killed."""
-    if target.ready.is_dir() and not target.data.root.exists():
-        target.ready.rename(target.data.root)
 
 
 def _refuse_data(data: DataDir, *, replace: bool) -> None:
@@ -377,8 +371,9 @@ def _take_place(target: _Target) -> str | None:
     try:
         target.ready.rename(data.root)
     except OSError:
-        aside.rename(data.root)
-        raise
+        if target.ready.exists() or not data.parts(*PARTS):
+            aside.rename(data.root)
+            raise  # else a writer that began just now has put it there
     _sync(data.root.parent)
     if is_worth_keeping:
         return str(aside)

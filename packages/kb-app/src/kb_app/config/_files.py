@@ -11,6 +11,7 @@ whether a person chose it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
@@ -46,6 +47,8 @@ __all__ = [
     "write_text",
 ]
 
+_FIXED = "make the disk writable, or name another file with --config"
+
 
 def edited(text: str) -> TOMLDocument:
     """Return *text* as a document that remembers comments and layout."""
@@ -72,8 +75,13 @@ def write_text(file: Path, text: str) -> None:
                 Path(name).unlink()
             raise
     except OSError as error:
+        from kb_core.disk import disk_hint
+
+        is_fixed = error.errno == errno.EROFS  # where the data lies is another matter
         raise IoError(
-            f"cannot write {file}: {error.strerror}", details={"file": str(file)}
+            f"cannot write {file}: {error.strerror}",
+            hint=_FIXED if is_fixed else disk_hint(error.errno),
+            details={"file": str(file)},
         ) from error
 
 
