@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -132,6 +134,31 @@ def test_what_rots_unseen_is_found_by_the_deep_check_and_healed_by_a_run_that_wr
 
     assert any(path in said for said in filled.ingest()["warnings"])
     assert not failed(filled.json("doctor", "--deep"))
+
+
+def test_what_may_not_be_read_is_said_with_the_way_out(
+    filled: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a source and of the index: neither is well, and neither is damaged."""
+    meta, stat, access = filled.data_dir / "lexical/chunks/meta.json", os.stat, os.access
+
+    def no_stat(path: str | Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if str(path) == str(meta):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, follow_symlinks=follow_symlinks)
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(
+            os, "access", lambda path, mode: path != filled.notes and access(path, mode)
+        )
+        refusing.setattr(os, "stat", no_stat)
+        refused = json.loads(filled.run("--json", "search", "walrus", code=2).stderr)
+        checks = {each["name"]: each for each in filled.json("doctor", code=3)["checks"]}
+
+    assert refused["code"] == "io_error"
+    for hint in (refused["hint"], checks["index"]["hint"], checks["source notes"]["hint"]):
+        assert "the right to read" in hint
+    assert not checks["source notes"]["ok"]
 
 
 def test_the_doctor_says_what_it_cannot_read_and_goes_on(filled: InstalledKebab) -> None:

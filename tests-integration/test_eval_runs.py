@@ -257,3 +257,14 @@ def test_without_golden_questions_documents_are_asked_for_in_their_own_words(
     assert "by a sentence without its rarest words" in told
     assert "also twin.md" in told
     assert "leave the others out by .kebabignore" in " ".join(told.split())
+
+
+def test_a_run_that_was_killed_as_it_began_is_no_damage(kebab: InstalledKebab) -> None:
+    begun = kebab.data_dir / "evals" / "20260101T000000000-dead"
+    begun.mkdir(parents=True)
+
+    checks = {check["name"]: check for check in kebab.json("doctor", "--deep")["checks"]}
+
+    assert checks["runs over questions"]["ok"]
+    assert begun.name not in kebab.run("eval", "list").stdout
+    begun.rmdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -507,6 +508,26 @@ def test_a_list_that_cannot_be_read_stops_a_run_and_says_what_to_do(kebab: Kebab
     assert told["code"] == "io_error"
     assert "forgotten.json" in told["message"]
     assert files_with(MARK, kebab.data_dir) == []
+
+
+def test_a_list_that_may_not_be_read_is_not_to_be_deleted(
+    kebab: KebabHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kebab.run("forget", "doc", "secret.md", "--yes")
+    there, read = DataDir(kebab.data_dir).forgotten, Path.read_bytes
+
+    def refuses(path: Path) -> bytes:
+        if path == there:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return read(path)
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(Path, "read_bytes", refuses)
+        told = json.loads(kebab.run("--json", "ingest", code=2).stderr)
+
+    assert "delete" not in told["hint"]
+    assert "the right to read" in told["hint"]
+    assert kebab.ingest()["skipped_by_reason"] == {"forgotten": 1}
 
 
 def test_an_older_copy_of_the_store_brings_nothing_back(kebab: KebabHere) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given, strategies as st
@@ -11,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from kb_app._evals.cases import add_case, fresh_id, read_cases, read_text, write_cases
 from kb_core import wire
-from kb_core.errors import InvalidInput
+from kb_core.errors import InvalidInput, IoError
 from kb_core.evals import EvalCase, ExpectedPlace
 from kb_core.search import SearchFilters
 from kb_core.testing import closed_schema
@@ -153,6 +156,40 @@ def test_adding_a_case_leaves_what_stands_in_the_file(tmp_path: Path) -> None:
     assert path.read_text("utf-8") == (
         "# mine\n- {id: a, query: b}  # of 2024\n- id: c\n  query: d\n"
     )
+
+
+def test_a_file_stays_what_it_is_a_link_with_its_mode_and_its_line_ends(tmp_path: Path) -> None:
+    path, there = tmp_path / "golden.yaml", tmp_path / "elsewhere.yaml"
+    there.write_bytes(b"- {id: a, query: b}\r\n")
+    there.chmod(0o640)
+    path.symlink_to(there)
+
+    add_case(path, EvalCase(id="c", query="d"))
+
+    assert there.read_bytes() == b"- {id: a, query: b}\r\n- id: c\r\n  query: d\r\n"
+    assert path.is_symlink()
+    assert there.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_what_the_disk_refuses_leaves_the_file_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, call: str
+) -> None:
+    path = tmp_path / "golden.yaml"
+    add_case(path, EvalCase(id="a", query="b"))
+    before = path.read_bytes()
+
+    def refuses(*_: object) -> NoReturn:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, call, refuses)
+    with pytest.raises(IoError, match=r"cannot write .*golden\.yaml") as refused:
+        add_case(path, EvalCase(id="c", query="d"))
+
+    assert refused.value.hint
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_case_whose_id_is_taken_is_refused_and_the_file_stays(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from textual import events
-from textual.command import CommandPalette
+from textual.command import CommandList, CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import ContentSwitcher, Input
 
@@ -285,6 +285,19 @@ def _is_over(pilot: Pilot[None]) -> bool:
 def _no_search_of_half_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SearchPane, "DELAY_S", 1.0)
     monkeypatch.setenv("PATH", "/nonexistent")  # nothing opens a file, whatever is installed
+
+
+@pytest.mark.parametrize("key", ["pageup", "pagedown", "home", "end", "up", "down"])
+async def test_the_palette_without_room_for_a_line_takes_any_key(key: str) -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(80, 2)) as pilot:
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        listed = app.screen.query_one(CommandList)
+        await until(pilot, lambda: listed.option_count > 0)
+        await pilot.press(key)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, CommandPalette))
 
 
 @pytest.mark.parametrize("pane", PANES)

@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from kb_app._data_dir import DataDir, making_private_files
 from kb_app._sealed import sealed, unsealed
-from kb_core.disk import disk_errors
+from kb_core.disk import LOOK_AT_THE_DISK, disk_errors, disk_hint
 from kb_core.errors import IoError
 from kb_core.ids import blake2b
 from kb_core.values import dataclass, field, lazy_pattern
@@ -72,7 +72,14 @@ def read_forgotten(data: DataDir) -> Forgotten:
         return Forgotten(bytes.fromhex(told["secret"]), frozenset(map(str, told["marks"])))
     except (FileNotFoundError, NotADirectoryError):
         return NOTHING_FORGOTTEN
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except OSError as error:
+        # The list may be whole: whoever deleted it would have all of that read again.
+        raise IoError(
+            f"what was forgotten cannot be told: {str(data.forgotten)!r}: {error.strerror}",
+            hint=disk_hint(error.errno) or LOOK_AT_THE_DISK,
+            details={"path": str(data.forgotten)},
+        ) from error
+    except (ValueError, TypeError, KeyError) as error:
         raise IoError(
             f"what was forgotten cannot be told: {str(data.forgotten)!r} cannot be read: {error}",
             hint="'kebab doctor --repair' takes it from a safety copy; or delete it, and what was "

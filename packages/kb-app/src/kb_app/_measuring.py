@@ -116,11 +116,10 @@ class Measuring:
     def add_cases(self, found: Sequence[EvalCase], *, cases: str | None = None) -> None:
         """Add golden questions as they are, such as those of ``propose_cases``."""
         self._refuse_readonly("eval add")
-        from kb_app._evals.cases import write_cases
+        from kb_app._evals.cases import add_cases
 
-        path = self._cases_file(cases)
         if found:
-            write_cases(path, found, before=path.read_text("utf-8") if path.exists() else "")
+            add_cases(self._cases_file(cases), found)
 
     def evaluate(self, options: EvalOptions, *, stop: Event | None = None) -> Iterator[EvalEvent]:
         """Ask all golden questions under every variant; the last event carries eval_run.v1.

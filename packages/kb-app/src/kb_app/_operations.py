@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ from kb_app._models import quality_of
 from kb_app._parts import Parts
 from kb_app._search.hits import Freshness
 from kb_app._trained import find_trained
-from kb_app.config import Config
+from kb_app.config import Config, Source
 from kb_app.editors import viewer_of
 from kb_app.jobs import last_ingest_at
 from kb_app.paths import environment
@@ -227,17 +228,23 @@ def _check_configuration(config: Config) -> Iterator[Check]:
     where = str(config.file) if config.is_found else "defaults (no file)"
     yield {"name": "configuration", "ok": True, "detail": where}
     for source in config.sources:
-        there = source.root.is_dir()
+        there = source.root.is_dir() and os.access(source.root, os.R_OK | os.X_OK)
         yield {
             "name": f"source {source.id}",
             "ok": there,
             "detail": str(source.root)
             if there
             else f"{source.root} is not a folder that can be read",
-            "hint": None if there else "mount it, or 'kebab remove " + source.id + "'",
+            "hint": None if there else _way_into(source),
         }
     for warning in config.warnings:
         yield {"name": "configuration", "ok": True, "detail": warning}
+
+
+def _way_into(source: Source) -> str:
+    if source.root.is_dir():
+        return "give yourself the right to read it; what is known of it stays until then"
+    return f"mount it, or 'kebab remove {shlex.quote(source.id)}'"
 
 
 def _check_directories(config: Config) -> Iterator[Check]:

@@ -21,6 +21,7 @@ _FULL = "free some space and run it again; nothing committed is lost"
 _READ_ONLY = (
     "searching works; to index, make it writable, or set storage.data_dir to a place that is"
 )
+_NO_RIGHT = "give yourself the right to read and write there, and run it again"
 _TOO_LARGE = (
     "files may not be as large as that there: raise the limit ('ulimit -f'), or keep the data on "
     "another file system, such as one that is not FAT; then run it again"
@@ -32,7 +33,7 @@ _HINTS = {
     errno.EMFILE: ("too many open files", "raise the limit ('ulimit -n 4096') and run it again"),
     errno.ENFILE: ("too many open files in", "close other programs and run it again"),
     errno.EROFS: ("read-only file system", _READ_ONLY),
-    errno.EACCES: ("permission denied", "give yourself the right to write there, and run it again"),
+    errno.EACCES: ("permission denied", _NO_RIGHT),
     errno.ESTALE: ("stale file handle", LOOK_AT_THE_DISK),
     errno.ENODEV: ("no such device", LOOK_AT_THE_DISK),
     errno.ENOTCONN: ("endpoint is not connected", LOOK_AT_THE_DISK),

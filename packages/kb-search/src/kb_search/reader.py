@@ -24,6 +24,7 @@ from pathlib import Path
 import tantivy
 
 from kb_core.control import Control, VectorFiles
+from kb_core.disk import disk_hint
 from kb_core.errors import IndexCorrupt, IoError, KbError, NotIndexed
 from kb_core.values import replace
 from kb_search.common_words import CommonWords
@@ -49,6 +50,7 @@ __all__ = ["Reader"]
 
 _TRIES = 50
 _PAUSE_SECS = 0.005
+_STUCK = "run 'kebab doctor'; 'kebab reset --index-only' and 'kebab ingest' rebuild it"
 
 _OF_WORDS = (".pos", ".fieldnorm")
 """Of a segment of chunks, what nothing but a ranking by words needs."""
@@ -97,7 +99,9 @@ class Reader:
                 raise damaged(f"{self._chunks_dir / 'meta.json'} is missing") from error
             raise NotIndexed("nothing has been indexed here yet", hint=NO_INDEX_HINT) from error
         except OSError as error:
-            raise IoError(f"could not read the index: {error}") from error
+            raise IoError(
+                f"could not read the index: {error}", hint=disk_hint(error.errno)
+            ) from error
         return status.st_ino, status.st_mtime_ns, status.st_size
 
     def _load(self, signature: Signature) -> tuple[Snapshot, Signature]:
@@ -126,7 +130,7 @@ class Reader:
         raise IoError(
             "could not get a steady view of the index"
             + (f": {problem}" if problem is not None else ""),
-            hint="run 'kebab doctor'; 'kebab reset --index-only' and 'kebab ingest' rebuild it",
+            hint=(problem.hint if isinstance(problem, IoError) else None) or _STUCK,
         )
 
     def _read(self) -> Snapshot:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from textual import events, on
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandList, CommandPalette
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.logging import TextualHandler
@@ -62,6 +63,14 @@ _TAKEN_S = 1.0
 """How long the next key waits for a field that does not take the last one, as it is closing."""
 _LAST_WAIT_S = 60.0
 """How long leaving waits for the batch at hand; a killed ingest is healed by the next."""
+
+
+class _Palette(CommandPalette):
+    """Textual's, which ends the application where its list has no line to page through."""
+
+    def _action_command_list(self, action: str) -> None:
+        if self.query_one(CommandList).scrollable_content_region.height:
+            super()._action_command_list(action)
 
 
 class KbTui(App[None]):
@@ -192,6 +201,11 @@ class KbTui(App[None]):
         yield SystemCommand("Keys", "Which keys work here (F1)", pane.action_help)
         yield SystemCommand("Theme", "Light, dark, and others", self.action_change_theme)
         yield SystemCommand("Quit", "Leave (q)", self.action_quit)
+
+    def action_command_palette(self) -> None:
+        """Show the palette."""
+        if self.use_command_palette and not isinstance(self.screen, CommandPalette):
+            self.push_screen(_Palette(id="--command-palette"))
 
     def _palette_go(self, name: str) -> None:
         self.post_message(GoTo(name))

@@ -7,7 +7,6 @@ included, and nothing is written that would not be read again.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from kb_app.paths import make_private_folder
+from kb_app.config._files import write_text
 from kb_app.wire_models import FilteredInput, Input, OneOrMore, Text, Whole, read
 from kb_core import wire
 from kb_core.errors import InvalidInput, IoError
@@ -26,7 +25,7 @@ from kb_core.text import read_json
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["add_case", "fresh_id", "read_cases", "read_text", "write_cases"]
+__all__ = ["add_case", "add_cases", "fresh_id", "read_cases", "read_text", "write_cases"]
 
 _LINES = (".jsonl", ".ndjson", ".json")
 _MOST_PROBLEMS = 5
@@ -200,20 +199,27 @@ def add_case(path: Path, case: EvalCase) -> None:
 
     ``InvalidInput`` if that would not be read again, as with an id that is there already.
     """
-    before = path.read_text("utf-8") if path.exists() else ""
-    write_cases(path, [case], before=before)
+    add_cases(path, [case])
+
+
+def add_cases(path: Path, cases: Sequence[EvalCase]) -> None:
+    """Add several, as ``add_case`` does one; the lines that are there stay as they are."""
+    before = path.read_bytes().decode("utf-8") if path.exists() else ""
+    write_cases(path, cases, before=before)
 
 
 def write_cases(path: Path, cases: Sequence[EvalCase], *, before: str = "") -> None:
-    """Write *cases* after the text *before*, in the form that the name of the file says."""
-    text = before if not before or before.endswith("\n") else f"{before}\n"
+    """Write *cases* after the text *before*, in the form that the name of the file says.
+
+    In one step, or not at all: ``IoError`` where the disk refuses.
+    """
+    end = "\r\n" if "\r\n" in before else "\n"
+    text = before if not before or before.endswith("\n") else f"{before}{end}"
     rows = [wire.eval_case(case) for case in cases]
-    text += _as_lines(rows) if path.suffix in _LINES else _as_yaml(rows)
+    added = _as_lines(rows) if path.suffix in _LINES else _as_yaml(rows)
+    text += added.replace("\n", end)
     read_text(text, path)
-    make_private_folder(path.parent)
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    new.write_text(text, "utf-8")
-    new.replace(path)
+    write_text(path, text)
 
 
 def _as_lines(rows: Iterable[types.EvalCase]) -> str:

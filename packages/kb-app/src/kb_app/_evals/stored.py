@@ -82,8 +82,11 @@ class RunFolder:
     def examine(self) -> None:
         """Read all of it; raise ``IoError`` or ``InvalidInput`` where it is not what was written.
 
-        A run that has not ended has no ``run.json``, and goes on.
+        A run that has not ended has no ``run.json``, and goes on; of one that was killed as it
+        began there is a folder and nothing to be whole.
         """
+        if not any((self.path / name).exists() for name in (*_FILES, _SUMS)):
+            return
         for name, known in self._sums().items():
             try:
                 found = zlib.crc32((self.path / name).read_bytes())

@@ -47,7 +47,7 @@ __all__ = [
     "write_text",
 ]
 
-_FIXED = "make the disk writable, or name another file with --config"
+_FIXED = "make the disk writable, or name a file elsewhere"
 
 
 def edited(text: str) -> TOMLDocument:
@@ -62,7 +62,7 @@ def write_text(file: Path, text: str) -> None:
     target = Path(os.path.realpath(file))
     try:
         make_private_folder(target.parent)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".config-", suffix=".toml")
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".new")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as new:
                 new.write(text)
