@@ -454,20 +454,22 @@ def _of_names(chunk: StoredChunk, role: FileRole, wish: Wish) -> float:
     is_beside = role is FileRole.CODE and wish.is_for_tests
     if is_beside or (wish.is_where and (chunk["part"] or 1) > 1):
         return 1.0
-    if _gives(chunk["text"], wish.spelled):
+    if _gives(chunk, wish.spelled):
         return _VALUE
     symbols = (chunk["symbol"] or "").split(", ")
     names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
     return _DEFINITION if names & wish.names else 1.0
 
 
-def _gives(text: str, names: Iterable[str]) -> bool:
-    """Say whether a text gives a value to one of those *names* that are of constants."""
+def _gives(chunk: StoredChunk, names: Iterable[str]) -> bool:
+    """Say whether a passage gives a value to one of those *names* that are of constants."""
+    text = chunk["text"]
     for name in names:
         at = text.find(name) if _CONSTANT.fullmatch(name) else -1
         while at >= 0:
             first, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-            if name_given(text[first : None if end < 0 else end].lstrip()) == name:
+            line = text[first : None if end < 0 else end].lstrip()
+            if name_given(line, chunk["code_lang"]) == name:
                 return True
             at = text.find(name, at + len(name))
     return False
