@@ -64,6 +64,8 @@ _LEAST_REPEATED = 40
 """Characters of a text that is a copy of another: fewer may say something else in each place."""
 _OF_ITS_OWN = ("bm25", "rerank")
 """Kinds of scores that are not what two channels say together."""
+_A_FEW = 40
+"""So many rows are looked up at once; of more, those that share a score."""
 _NO_TIE = 2e-6
 """Scores so far apart are not the same after rounding to 1e-6."""
 
@@ -195,8 +197,10 @@ def page_of(rows: Sequence[Row], offset: int, size: int, places: Places) -> list
     start, end = _whole_ties(_scores(rows), offset, min(offset + size, len(rows)))
     part = list(rows[start:end])
     if ties := _ties_of(_scores(part)):
-        tied = sorted({at for tie in ties for at in (tie - 1, tie)})
-        known = places([part[at].chunk_key for at in tied])
+        tied = part  # those of a page are read anyway
+        if len(part) > _A_FEW:
+            tied = [part[at] for at in sorted({at for tie in ties for at in (tie - 1, tie)})]
+        known = places([row.chunk_key for row in tied])
         nowhere = ("", "", 0)
         part.sort(key=lambda row: (-round(row.score, 6), known.get(row.chunk_key, nowhere)))
     return part[offset - start : offset - start + size]
