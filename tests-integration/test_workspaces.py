@@ -246,6 +246,9 @@ def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
     assert len(home.paths("heron", folder=home.path / "notes")) == 3
     assert "1 document\n" in home.run("list", "docs", "--in", str(inner)).stdout
     assert "1 file:" in home.run("status", "--in", str(inner)).stdout
+    grepped = home.json("grep", "heron", "--in", str(inner))
+    assert [file["doc_path"] for file in grepped["files"]] == ["birds [old]/b.md"]
+    assert home.json("grep", "eats what", "--in", str(inner))["files"] == []
     said = home.run("search", "heron", "--in", str(inner)).stderr
     assert "searching source 'notes' of the knowledge base, below 'birds [old]'" in said
     assert home.caches == []

@@ -7,7 +7,7 @@ That is how a folder inside a source is answered from the source, as its last in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,8 +18,8 @@ from kb_core.values import replace
 
 if TYPE_CHECKING:
     from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
-    from kb_core.search import LexicalQuery, Scored
-    from kb_core.stored import Ledger
+    from kb_core.search import LexicalQuery, Sampling, Scored
+    from kb_core.stored import Ledger, TextBatch
 
 __all__ = ["Narrowed"]
 
@@ -67,6 +67,9 @@ class _NarrowSnapshot:
     def roughly(self) -> _NarrowSnapshot:
         return _NarrowSnapshot(self._whole.roughly(), self._where)
 
+    def sampled(self, sampling: Sampling) -> _NarrowSnapshot:
+        return _NarrowSnapshot(self._whole.sampled(sampling), self._where)
+
     def lexical(self, query: LexicalQuery, where: Filter | None, limit: int) -> Sequence[Scored]:
         return self._whole.lexical(query, self._both(where), limit)
 
@@ -95,6 +98,9 @@ class _NarrowSnapshot:
 
     def ledger(self, where: Filter | None) -> Ledger:
         return self._whole.ledger(self._both(where))
+
+    def texts(self, where: Filter | None, needs: Sequence[Sequence[str]]) -> Iterator[TextBatch]:
+        return self._whole.texts(self._both(where), needs)
 
     def _both(self, where: Filter | None) -> Filter | None:
         return all_of([self._where, where])
