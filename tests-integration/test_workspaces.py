@@ -249,6 +249,8 @@ def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
     grepped = home.json("grep", "heron", "--in", str(inner))
     assert [file["doc_path"] for file in grepped["files"]] == ["birds [old]/b.md"]
     assert home.json("grep", "eats what", "--in", str(inner))["files"] == []
+    for beside in ("a.md", str(home.path / "notes/a.md"), "a.md#L1"):
+        assert "no document" in home.run("fetch", beside, "--in", str(inner), code=2).stderr
     said = home.run("search", "heron", "--in", str(inner)).stderr
     assert "searching source 'notes' of the knowledge base, below 'birds [old]'" in said
     assert home.caches == []

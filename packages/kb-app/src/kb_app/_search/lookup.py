@@ -317,8 +317,11 @@ def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list
             return []  # a file of its own without text, and not that of the other spelling
     sources = [source] if source else sorted(snapshot.control.sources)
     ids = [one for each in sources for name in names for one in doc_ids_at(each, name)]
-    moved = [doc for old in ids for doc in snapshot.find_docs(old, 1)]
-    return list({doc["doc_id"]: doc for doc in moved}.values())
+    moved = {doc["doc_id"]: doc for old in ids for doc in snapshot.find_docs(old, 1)}
+    # An id is read wherever its document lies, and these were made of a path: what is beside a
+    # folder that is asked alone is not meant.
+    seen = snapshot.docs(OneOf("doc_id", tuple(moved))) if moved else ()
+    return [doc for doc in seen if doc["doc_id"] in moved]
 
 
 def spellings(path: str) -> list[str]:
