@@ -52,8 +52,11 @@ _IMPORT = lazy_pattern(
     r"""(?:
         (?:from\s+\S+\s+)?import\b.* | export\s.*\bfrom\b.* | (?:pub\s+)?use\s.* | using\s.*
         | \#\s*include\b.* | package\s.* | require\b.* | (?:const|let|var)\s.*\brequire\(.*
+        | local\s.*\brequire\b.* | (?:pub\s+)?const\s+\w+\s*=\s*@import\(.* | (?:pub\s+)?mod\s+\w+;
+        | (?:module\.)?exports\s*=\s*\{ | get\s+\w+\(\)\s*(?::\s*\S+\s*)?\{
+        | return\s+require\(.* | \.\w+;?
         | if\s+TYPE_CHECKING: | __all__\b.* | ["'][\w.*/-]+["'],? | [\w.]+(?:\s+as\s+\w+)?,
-        | [()\[\]{};]*
+        | [()\[\]{};,]*
         | \#(?:if|ifdef|ifndef|else|elif|endif|undef|pragma)\b.* | \#\s*define\s+\w+
         | (?:inline\s+)?namespace\b[^;{}]*\{ | extern\s+"C"\s*\{ | \}+\s*;?\s*(?://|/\*).*
     )\s*""",
@@ -63,7 +66,7 @@ _IMPORT = lazy_pattern(
 _COMMENTS = ("#", "//", "/*", "*", "--", ";")
 _TELLS_HEAD = lazy_pattern(
     r"(?im)^\s*(?:from\s.*)?import\b|^\s*(?:pub\s+)?us(?:e|ing)\s|#\s*include|^\s*package\s"
-    r"|\brequire\b|licen[cs]e|copyright"
+    r"|\brequire\b|@import\(|^\s*(?:pub\s+)?mod\s|licen[cs]e|copyright"
 )
 _LICENCE = lazy_pattern(r"(?i)licen[cs]e|copyright")
 
