@@ -505,6 +505,14 @@ def test_what_stands_right_in_a_type_is_a_unit_of_it(
     assert places(source, code_lang) == found
 
 
+@pytest.mark.parametrize("quoted", ["\"'''\"", '\'"""\'', "'\\'''"])
+def test_a_quote_that_is_quoted_opens_no_text(quoted: str) -> None:
+    source = f"bool opens(String a) {{\n  return a == {quoted};\n}}\n\nvoid other() {{\n}}\n"
+    again = source.replace("opens", "more").replace("other", "last")
+
+    assert places(source + again, "dart") == ["opens 1-3", "other 5-6", "more 7-9", "last 11-12"]
+
+
 def test_a_module_is_all_that_stands_in_it() -> None:
     """By levels an outline, and what is fetched by its name, reach as far."""
     source = "defmodule A do\n  def f, do: 1\n\n  def g, do: 2\nend\n\ndefmodule B do\nend\n"

@@ -364,7 +364,10 @@ def _opens(text: str, opener: str) -> bool:
     if opener == POD:
         return _is_pod(text)
     if opener in STRINGS:
-        return text.count(opener) == 1
+        at = text.find(opener)
+        before, after = text[max(0, at - 1) : at], text[at + len(opener) : at + len(opener) + 1]
+        is_quoted = before == "\\" or (before != "" and before == after and before in "\"'`")
+        return text.count(opener) == 1 and not is_quoted
     return opener in text and text.lstrip().startswith(opener) and CLOSERS[opener] not in text
 
 
