@@ -395,6 +395,8 @@ def test_a_page_that_is_another_one_says_which() -> None:
 
 
 @example([".SH", ".Sh FILES"])
+@example([".TP", ".El", ".TH OTTER 1 2024-05-01"])
+@example([".PP", ".Sh NAME", ".RS 4"])
 @given(st.lists(st.sampled_from([*MAN.split("\n"), *MDOC.split("\n")]), max_size=40))
 def test_whatever_a_man_page_has_no_line_is_lost(lines: list[str]) -> None:
     text = "\n".join([".TH OTTER 1", *lines])

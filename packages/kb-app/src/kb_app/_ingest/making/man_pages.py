@@ -36,7 +36,7 @@ _SILENT = frozenset({"INDENT", "UNINDENT", "IX", "PD", "DT", "UC", "AT", "TP", "
                      "EX", "EE", "TS", "TE", "EQ", "EN", "YS", "HP", "PP", "LP", "P", "Vb", "Ve",
                      "Sp"})  # fmt: skip
 """Macros whose arguments are no text, beside requests, which are short and in small letters."""
-_BEGIN = frozenset({*_PARTS, "TP", "IP", "It", "RS", "PP", "P", "LP"})
+_BEGIN = frozenset({*_PARTS, "TP", "IP", "It", "El", "RS", "PP", "P", "LP"})
 _ITEM = re.compile(r"[•·o*+–—-]|\(?\w{1,2}[.)]")
 _BULLETS = "•·o*+–—-"
 _LISTED = re.compile(r"-(?:bullet|dash|hyphen|item|enum|column)\b")
@@ -208,6 +208,8 @@ class _Page:
             said = self.said[number]
             is_term = said.startswith("-") or len(said.split()) <= _FEW_WORDS
             if not said or not is_term or said.endswith((":", ".")):
+                break
+            if self.rows[number].macro in _BEGIN:
                 break
             found.append(number)
         return []
