@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kb_app._search import looking
-from kb_app._search.looking import Looking
+from kb_app._search import scanning
+from kb_app._search.scanning import Scan
 from kb_core.ports import TextBatch
 from kb_core.search import GrepQuery
 from kb_core.stored import StoredText
@@ -30,9 +30,9 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def always_beside(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(looking, "_WORTH_A_THREAD", 0)
-    patch.setattr(looking, "_LONG_ENOUGH", 0)
-    patch.setattr(looking, "_SLOW", -1.0)
+    patch.setattr(scanning, "_WORTH_A_THREAD", 0)
+    patch.setattr(scanning, "_LONG_ENOUGH", 0)
+    patch.setattr(scanning, "_SLOW", -1.0)
 
 
 def batches(*texts: str) -> list[TextBatch]:
@@ -41,8 +41,8 @@ def batches(*texts: str) -> list[TextBatch]:
     ]
 
 
-def look(pattern: str, texts: Sequence[TextBatch], stop: Event | None = None) -> Looking:
-    return Looking(compile_pattern(pattern), GrepQuery(pattern=pattern), LATER, stop)
+def look(pattern: str, texts: Sequence[TextBatch], stop: Event | None = None) -> Scan:
+    return Scan(compile_pattern(pattern), GrepQuery(pattern=pattern), LATER, stop)
 
 
 def found(pattern: str, texts: Sequence[TextBatch]) -> list[tuple[int, list[int], int]]:
@@ -65,8 +65,8 @@ def test_what_two_find_is_what_one_finds(
 
     with pytest.MonkeyPatch.context() as patch:
         always_beside(patch)
-        patch.setattr(looking, "_STRETCH", stretch)
-        patch.setattr(looking, "_FIRST_LINES", first)
+        patch.setattr(scanning, "_STRETCH", stretch)
+        patch.setattr(scanning, "_FIRST_LINES", first)
         assert found(pattern, apart) == alone
 
 
@@ -93,7 +93,7 @@ def test_the_last_text_is_looked_through_beside_the_first(monkeypatch: pytest.Mo
             assert at_the_end.wait(30)
         return starts(self, *text)
 
-    first_lines = looking._first_lines
+    first_lines = scanning._first_lines
 
     def until_the_end(*part: Any) -> Any:  # noqa: ANN401 - as it is
         told = first_lines(*part)
@@ -102,16 +102,16 @@ def test_the_last_text_is_looked_through_beside_the_first(monkeypatch: pytest.Mo
         return told
 
     monkeypatch.setattr(Pattern, "starts", waiting)
-    monkeypatch.setattr(looking, "_first_lines", until_the_end)
+    monkeypatch.setattr(scanning, "_first_lines", until_the_end)
 
     assert found(r"[a-z]\d", texts) == [(9, [0], 1)]
     assert who.count("kebab-grep") in {8, 9}
 
 
 def test_what_is_quick_is_looked_through_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looking, "_WORTH_A_THREAD", 0)
-    monkeypatch.setattr(looking, "_LONG_ENOUGH", 0)
-    monkeypatch.setattr(looking, "_SLOW", 1.0)
+    monkeypatch.setattr(scanning, "_WORTH_A_THREAD", 0)
+    monkeypatch.setattr(scanning, "_LONG_ENOUGH", 0)
+    monkeypatch.setattr(scanning, "_SLOW", 1.0)
     who = whom(monkeypatch)
 
     assert found(r"[a-z]\d", batches(*["none of it\n"] * 9, "a1\n")) == [(9, [0], 1)]
@@ -135,12 +135,12 @@ def test_what_holds_the_interpreter_is_looked_for_by_one(
 def test_where_texts_have_many_lines_the_thread_leaves_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(looking, "_FIRST_LINES", 1)
+    monkeypatch.setattr(scanning, "_FIRST_LINES", 1)
     texts = batches("none\n", *["a1\n" * 5] * 60)
     who = whom(monkeypatch)
 
     assert [count for _, _, count in found(r"[a-z]\d", texts)] == [5] * 60
-    assert who.count("kebab-grep") <= looking._TOO_MANY
+    assert who.count("kebab-grep") <= scanning._TOO_MANY
 
 
 @pytest.mark.usefixtures("always")

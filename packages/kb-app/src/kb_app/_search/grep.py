@@ -23,9 +23,9 @@ from kb_app._media import has_lines
 from kb_app._search.defining import Found, MostLines, defined, end_with_members, given
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of, left_out, told_of
 from kb_app._search.hits import Freshness
-from kb_app._search.looking import Looking
 from kb_app._search.lookup import paths_named, places_of
 from kb_app._search.roles import is_late
+from kb_app._search.scanning import Scan
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
@@ -115,18 +115,18 @@ def grep(
     pattern = _compiled(query)
     where, warnings = _where(snapshot, query)
     where = all_of([where, within])
-    looking = Looking(pattern, query, time.monotonic() + seconds, stop)
+    scan = Scan(pattern, query, time.monotonic() + seconds, stop)
     most = _MOST_NAMES if query.files_only else min(_MOST_FILES, query.max_lines)
-    matching = looking.through(snapshot.texts(where, pattern.needs))
+    matching = scan.through(snapshot.texts(where, pattern.needs))
     found = MostLines(max(most, _MOST_READ), matching, pattern)
     total = _count(snapshot, where)
     warnings = [*filter_warnings(query.filters, snapshot, found=total > 0), *warnings]
-    if not looking.complete:
+    if not scan.complete:
         warnings.append(
-            f"time was up after {looking.seen:,} of {total:,} documents: "
+            f"time was up after {scan.seen:,} of {total:,} documents: "
             "narrow by path or another filter, or look for a longer word"
         )
-    if pattern.inner_edges and looking.saw_more_than_ascii:
+    if pattern.inner_edges and scan.saw_more_than_ascii:
         warnings.append(
             "\\b within the pattern, at neither end of it, takes letters beyond ASCII for signs: "
             "lines that have some there may be missing"
@@ -135,11 +135,11 @@ def grep(
     if len(pattern.alternatives) > 1 and not query.files_only:
 
         def with_most(alternative: Pattern) -> _Match | None:
-            alone = looking.of(alternative)
+            alone = scan.of(alternative)
             texts = alone.through(snapshot.texts(where, alternative.needs))
             kept = MostLines(_MOST_READ, texts, alternative).kept
             best = _ranked(snapshot, kept, alternative, 1)
-            again = looking.again(best[0].found) if best else None
+            again = scan.again(best[0].found) if best else None
             return _Match(again, best[0].doc, pattern) if again else None
 
         shown = _with_each(shown, pattern, with_most if found.files > len(shown) else None)
@@ -149,10 +149,10 @@ def grep(
     totals = {
         "total_files": found.files,
         "total_lines": found.lines,
-        "searched": total if looking.complete else looking.seen,
+        "searched": total if scan.complete else scan.seen,
         "corpus_revision": snapshot.control.corpus_revision,
     }
-    return wire.grep_response(query, files, totals, complete=looking.complete, warnings=warnings)
+    return wire.grep_response(query, files, totals, complete=scan.complete, warnings=warnings)
 
 
 def needs_of(query: GrepQuery) -> Needs:

@@ -1,4 +1,4 @@
-"""Looking through texts for a pattern, on two cores where it hardly matches.
+"""Scanning texts for a pattern, on two cores where it hardly matches.
 
 RE2 holds no lock of the interpreter. So texts are looked through from the first one on, and beside
 that, on a thread, from the last one on, until both meet. What the thread does is nothing but RE2,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kb_core.search import GrepQuery
     from kb_search.patterns import Form, Pattern
 
-__all__ = ["Looking"]
+__all__ = ["Scan"]
 
 _KEPT = 2_000
 """Lines of a file of which it is known where they are, at least: those that define come first."""
@@ -48,7 +48,7 @@ _TOO_MANY = 4
 """So many texts one after the other that have more."""
 
 
-class Looking:
+class Scan:
     """One look through texts, which ends when its time is up."""
 
     def __init__(
@@ -63,9 +63,9 @@ class Looking:
         self.complete = True
         self.saw_more_than_ascii = False
 
-    def of(self, pattern: Pattern) -> Looking:
+    def of(self, pattern: Pattern) -> Scan:
         """Return a look for another pattern, which ends when this one does."""
-        return Looking(pattern, self._query, self._until, self._stop)
+        return Scan(pattern, self._query, self._until, self._stop)
 
     def again(self, found: Found) -> Found | None:
         """Return what matches in a text in which another pattern does."""
