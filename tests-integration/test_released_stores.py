@@ -61,6 +61,12 @@ def test_its_data_directory_is_opened_and_its_embeddings_are_kept(
         data = [member for member in tar if member.name.startswith("data/")]
         tar.extractall(tmp_path, data, filter="data")
 
+    checks = json.loads(kebab.run("--json", "doctor", "--deep", code=3).stdout)["checks"]
+    store = next(check for check in checks if check["name"] == "store")
+    assert "older version" in store["detail"]
+    assert "'kebab" in store["hint"]
+    assert "--repair" not in store["hint"], "it is whole"
+
     with open_session(kebab.data_dir, lock_wait_secs=0, clock=utc_now) as session:
         embedded = sum(session.store.stats()["embedded"].values())
 

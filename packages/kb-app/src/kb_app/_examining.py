@@ -17,6 +17,7 @@ from kb_app._evals.stored import RunFolder
 from kb_app._forgotten import read_forgotten
 from kb_app._ingest.added.assets import Assets
 from kb_app._lines import LinesFile
+from kb_core.control import OLDER_STORE
 from kb_core.disk import disk_errors
 from kb_core.errors import KbError
 
@@ -29,6 +30,7 @@ __all__ = ["check_deep"]
 Check = dict[str, Any]
 
 _REMADE = "'kebab doctor --repair' saves what can be read, and keeps a copy"
+_UPDATED = "run 'kebab ingest': all that is kept stays"
 _FOLLOWED = (
     "put the newer one back; or run 'kebab ingest', which keeps what only the index has, and "
     "reads again what differs"
@@ -46,7 +48,8 @@ _COSTLY = "delete that file: what is in it is made again when it is needed"
 def check_deep(config: Config, parts: Parts) -> Iterator[Check]:
     """Read everything: store, index, assets, journals, runs, costly results, marks."""
     data = DataDir(config.storage.data_dir)
-    yield _examined("store", parts.examine, "every check of the store passes", _REMADE)
+    store = _examined("store", parts.examine, "every check of the store passes", _REMADE)
+    yield {**store, "hint": _UPDATED} if store["detail"] == OLDER_STORE else store
     yield from _older_store(parts)
     yield _examined(
         "files of the index", parts.examine_index, "each is as it was written", _REBUILT
