@@ -67,6 +67,16 @@ def texts() -> Iterator[tuple[Path, str]]:
             continue
 
 
+def test_files_that_are_no_text_are_graphs_questions_and_a_released_store() -> None:
+    """Anything else is what a program left beside them, or comes from somebody else."""
+    known = {path for path, _ in texts()}
+    others = {file.relative_to(ROOT) for file in tracked_files()} - known
+
+    homes = ("packages/kb-search/src/kb_search/embed", "tests-integration/released")
+    assert others
+    assert [path for path in others if not any(map(path.is_relative_to, homes))] == []
+
+
 def test_there_are_seven_distributions() -> None:
     assert PACKAGES == SEVEN
 
