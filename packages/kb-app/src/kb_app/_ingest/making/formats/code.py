@@ -220,16 +220,18 @@ def _better(
     tree: tree_sitter.Tree, source: bytes, name: str, language: Language
 ) -> tree_sitter.Tree:
     """Return the tree, or one in which more is made out: by other branches, or by types (Flow)."""
-    other = None
+    grammar, other = language, source
     if name in {"javascript", "jsx"}:
-        other = _parse(source, LANGUAGES["tsx"])
+        grammar = LANGUAGES["tsx"]
     elif name == "kotlin":
-        other = _parse(unannotated(source), language)
+        other = unannotated(source)
     elif name in _PREPROCESSED or (name == "csharp" and b"\n#else" in source):
-        other = _parse(first_branches(source), language) if is_broken(tree.root_node) else None
-    if other is not None and _count(other, language) > _count(tree, language):
-        return other
-    return tree
+        other = first_branches(source) if is_broken(tree.root_node) else source
+    if grammar is language and other == source:
+        return tree  # read again, it would be the same
+    again = _parse(other, grammar)
+    more = again is not None and _count(again, language) > _count(tree, language)
+    return again if again is not None and more else tree
 
 
 def _count(tree: tree_sitter.Tree, language: Language) -> int:
