@@ -21,7 +21,7 @@ from kb_app.shown.marks import marks
 from kb_core.text import entry_lines
 from kb_core.values import lazy_pattern
 
-__all__ = ["Excerpt", "Line", "Passage", "excerpt"]
+__all__ = ["Excerpt", "Line", "Passage", "excerpt", "front_lines"]
 
 _FRONT_MATTER = lazy_pattern(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
 _HEADING = lazy_pattern(r"#{1,6}[ \t]+\S")
@@ -93,11 +93,15 @@ def excerpt(passage: Passage, query: str, *, columns: int = 96, rows: int = 3) -
     return Excerpt(tuple(_joined(chosen)), at.line if at else 0)
 
 
+def front_lines(text: str) -> int:
+    """Return how many lines of front matter a text begins with, those around it included."""
+    front = _FRONT_MATTER.match(text)
+    return text.count("\n", 0, front.end()) if front else 0
+
+
 def _pieces(passage: str, medium: str, shown: set[str]) -> Iterator[_Piece]:
     """Yield what of *passage* a reader may see, in order."""
-    front = _FRONT_MATTER.match(passage)
-    at = passage.count("\n", 0, front.end()) if front else 0
-    lines = passage.split("\n")
+    at, lines = front_lines(passage), passage.split("\n")
     if medium in _LINES_ONLY:
         yield from _alone(lines, shown if medium == "csv" else ())
         return

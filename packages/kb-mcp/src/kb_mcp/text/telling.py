@@ -23,6 +23,7 @@ from math import log
 from typing import Any, TypeAlias
 
 from kb_app.shown import printable
+from kb_app.shown.excerpts import front_lines
 from kb_app.shown.marks import marks
 from kb_core.media import Media
 from kb_core.search import Constant
@@ -70,8 +71,8 @@ _SAYS_NOTHING = re.compile(
 )
 """A line of code that tells no more than that it is there, but for words of the query: a tag of
 documentation (``@since 3.0``), and what stands between two blocks."""
-_FRONT, _CALLED = "---", re.compile(r"(?i)(?:title|name|tags)\s*:")
-"""What stands around front matter, and what of it says no more than how a note is called."""
+_CALLED = re.compile(r"(?i)(?:title|name|tags)\s*:")
+"""What of front matter says no more than how a note is called."""
 _PADDING = re.compile(r" {2,}")
 """What sets the columns of a table one below the other: rows that are told stand apart."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -250,7 +251,7 @@ class Telling:
         worth = [self._says(part) for part in parts]
         piece = self._pieces[at]
         if not piece.is_code:
-            front = sum(part.is_front for part in parts)
+            front = _in_front(parts)
             told = _in_tables(parts[front:], worth[front:], self._worth_of(piece.heading))
             return worth[:front] + told
         told = _in_lists(parts, _with_what_is_meant(parts, worth))
@@ -295,7 +296,7 @@ class Telling:
         if heading:
             lines = ["" if bare_heading(line) == heading else line for line in lines]
         plain = [_PADDING.sub(" ", line) if line.startswith("|") else line for line in lines]
-        front = 0 if piece.is_code or piece.start else _front_matter(lines)
+        front = 0 if piece.is_code or piece.start else front_lines(piece.text)
         for number, said in enumerate(lines) if piece.is_code else _sentences(plain):
             if not _WORDS.search(said if piece.is_code else _TAG.sub("", said)):
                 continue
@@ -354,6 +355,11 @@ def _flows(line: str, below: str, first: str) -> bool:
     )
 
 
+def _in_front(parts: Sequence[_Part]) -> int:
+    """Return how many of the first parts are front matter."""
+    return sum(part.is_front for part in parts)
+
+
 def _with_meaning(parts: Sequence[_Part], worth: Sequence[float], best: float) -> list[float]:
     """Return what lines are worth where a passage has fewer words of the query than the best one.
 
@@ -361,7 +367,7 @@ def _with_meaning(parts: Sequence[_Part], worth: Sequence[float], best: float) -
     front matter.
     """
     lacking = _OF_MEANING * (best - max(worth, default=0.0))
-    front = sum(part.is_front for part in parts)
+    front = _in_front(parts)
     return [
         own + (lacking / (1 + _FURTHER * (at - front)) if at >= front else 0.0)
         for at, own in enumerate(worth)
@@ -499,14 +505,6 @@ def _in_tables(parts: Sequence[_Part], worth: Sequence[float], above: float) -> 
         told[first:at] = [own + led for own in worth[first:at]]
         told[first] = max(told[first], max(told[first:at]) / 2)
     return told
-
-
-def _front_matter(lines: Sequence[str]) -> int:
-    """Return how many lines of front matter a note begins with, those around it included."""
-    if not lines or lines[0].rstrip() != _FRONT:
-        return 0
-    ends = (at for at, line in enumerate(lines[1:], start=1) if line.rstrip() == _FRONT)
-    return next(ends, -1) + 1
 
 
 def _opening(parts: Sequence[_Part]) -> list[int]:
