@@ -39,6 +39,8 @@ def test_plain_text_has_paragraphs_and_no_headings() -> None:
             ("Otters",), ("Otters", "Deep dens")]),
         ("a.textile", "h1. Otters\n\nh2(#dens). Dens\n\nhis. none\nh7. none\n", [
             ("Otters",), ("Otters", "Dens")]),
+        ("a.tid", "title: Holt\n\n! Otters\n!!Dens\n```\n! none\n```\n!!!!!!! none\n", [
+            ("Otters",), ("Otters", "Dens")]),
         ("a.latex", "\\section{Otters}\n\\subsection{Dens}\n", [
             ("Otters",), ("Otters", "Dens")]),
         ("a.log", "== run ==\n", []),
@@ -462,6 +464,31 @@ ORG = """
 ** DONE Call Ola
 * Plain: as it stands :no tag:
 """
+
+
+TIDDLER = """\
+created: 20240501011409888
+modified: 20240602130000000
+tags: rivers [[small mammals]]
+title: Otters: their dens
+type: text/vnd.tiddlywiki
+
+A paragraph. created: 1999
+
+! Digging
+"""
+
+
+def test_a_tiddler_says_what_front_matter_says() -> None:
+    file = SourceFile(source_id="s", path="Otters_ their dens.tid", media="text")
+    metadata = parser_for("text")(FileContent(TIDDLER.encode()), file).metadata
+
+    assert metadata.title == "Otters: their dens"
+    assert metadata.created is not None
+    assert metadata.created.date().isoformat() == "2024-05-01"
+    assert metadata.updated is not None
+    assert metadata.updated.date().isoformat() == "2024-06-02"
+    assert set(metadata.tags) == {"rivers", "small mammals"}
 
 
 def test_org_says_what_front_matter_says() -> None:

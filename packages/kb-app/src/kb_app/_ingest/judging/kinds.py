@@ -68,7 +68,7 @@ def _table(text: str) -> dict[str, str]:
 
 _MEDIA = _table("""
     markdown: md mdx markdown mdown mkd mkdn rmd qmd mdc livemd
-    text: txt text rst org adoc asciidoc asc log tex ltx latex bib textile wiki mediawiki pod
+    text: txt text rst org adoc asciidoc asc log tex ltx latex bib textile wiki mediawiki pod tid
     text: texi texinfo txi
     notebook: ipynb
     html: html htm xhtml xht shtml mhtml mht

@@ -1,14 +1,14 @@
 r"""Plain text: paragraphs, and headings where a format makes them certain.
 
-reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki, Textile, DocBook, man pages, POD and Texinfo
-have headings, and so have help of Vim and pages of DokuWiki, Zim (``== Name ==``) and TWiki
-(``---+ Name``), which are called ``.txt``; every other text has paragraphs only: a line in
-capitals or over a row of dashes may be anything. A text of any other name that has a directive or
-a target of reStructuredText (``.. note::``, ``.. _name:``) is that. At their heads they say what
-front matter says (``#+DATE:``, ``#+FILETAGS:``; ``:date:``, ``:tags:``; ``\title{}``; ``.TH``).
-Headings of Org have tags; their state and priority are no part of their names. Code in a
-language that nothing is known of comes here too: its paragraphs are gaps, and it has a name
-but no language.
+reStructuredText, Org, AsciiDoc, LaTeX, MediaWiki, Textile, tiddlers of TiddlyWiki, DocBook,
+man pages, POD and Texinfo have headings, and so have help of Vim and pages of DokuWiki, Zim
+(``== Name ==``) and TWiki (``---+ Name``), which are called ``.txt``; every other text has
+paragraphs only: a line in capitals or over a row of dashes may be anything. A text of any
+other name that has a directive or a target of reStructuredText (``.. note::``, ``.. _name:``)
+is that. At their heads they say what front matter says (``#+DATE:``, ``#+FILETAGS:``;
+``:date:``, ``:tags:``; ``\title{}``; ``.TH``; the fields of a tiddler). Headings of Org have
+tags; their state and priority are no part of their names. Code in a language that nothing is
+known of comes here too: its paragraphs are gaps, and it has a name but no language.
 
 A heading starts a chunk. Paragraphs are not cut while they fit; where one has to be cut,
 the parts overlap by whole sentences or lines.
@@ -69,6 +69,10 @@ _PAGE = lazy_pattern(
 _PAGES, _MOST_SIGNS = ("txt", "text"), 7
 """What pages of DokuWiki, Zim and TWiki are called; in the first two, six signs are the top."""
 _TEXTILE = lazy_pattern(r"h([1-6])[^.\s]{0,80}\.[ \t]+(\S.*)")
+_TIDDLER = lazy_pattern(r"(!{1,6})[^\S\n]*([^!\s].*)")
+_TIDDLER_FIELD = lazy_pattern(r"([\w.$/-]+):[ \t]*(.*)")
+_TIDDLER_TAG = lazy_pattern(r"\[\[(.+?)\]\]|(\S+)")
+_TIDDLER_DAY = lazy_pattern(r"(\d{4})(\d\d)(\d\d)\d{4,9}")
 _LATEX, _TEXINFO = ("tex", "ltx", "latex"), ("texi", "texinfo", "txi")
 _DOCBOOK = ("sgml", "dbk", "docbook", "xml")
 _SETTING = lazy_pattern(r"\s|$|\.\.|:|//|#")
@@ -174,6 +178,8 @@ def _said(lines: Lines, extension: str) -> dict[str, object]:
         day = _DAY.match(told.get("date", ""))
         values = {"title": told.get("title", ""), "date": day[1] if day else ""}
         return {key: value for key, value in values.items() if value}
+    if extension == "tid":
+        return _tiddler_says(lines)
     pattern = _SAYING.get(extension)
     return _fields(lines, pattern) if pattern is not None else {}
 
@@ -235,6 +241,33 @@ def _textile(lines: Lines) -> Iterator[tuple[Region, str]]:
             yield Region(number, number + 1, "heading", int(match[1])), match[2].strip()
 
 
+def _tiddler(lines: Lines) -> Iterator[tuple[Region, str]]:
+    fenced = False
+    for number, line in enumerate(lines.texts):
+        fenced ^= line.startswith("```")
+        if line.startswith("!") and not fenced and (match := _TIDDLER.fullmatch(line)):
+            yield Region(number, number + 1, "heading", len(match[1])), match[2].strip()
+
+
+def _tiddler_says(lines: Lines) -> dict[str, object]:
+    """Return what the fields of a tiddler say, which end with its first blank line."""
+    fields: dict[str, str] = {}
+    for line in lines.texts:
+        match = _TIDDLER_FIELD.fullmatch(line)
+        if match is None:
+            break
+        fields.setdefault(match[1].lower(), match[2].strip())
+    says: dict[str, object] = {}
+    if title := fields.get("title"):
+        says["title"] = title
+    if tags := [match[1] or match[2] for match in _TIDDLER_TAG.finditer(fields.get("tags", ""))]:
+        says["tags"] = tags
+    for key in ("created", "modified"):
+        if day := _TIDDLER_DAY.fullmatch(fields.get(key, "")):
+            says[key] = "-".join(day.groups())
+    return says
+
+
 def _marked(lines: Lines, pattern: re.Pattern[str], mark: str) -> Iterator[tuple[Region, str]]:
     for number, line in enumerate(lines.texts):
         if line.startswith(mark) and (match := pattern.fullmatch(line)):
@@ -249,6 +282,7 @@ _FINDERS: dict[str, Callable[[Lines], Iterator[tuple[Region, str]]]] = {
     "mediawiki": _wiki,
     "wiki": _wiki,
     "textile": _textile,
+    "tid": _tiddler,
     **dict.fromkeys(_LATEX, latex_headings),
     **dict.fromkeys(_DOCBOOK, docbook_headings),
     "pod": pod_headings,
