@@ -263,6 +263,38 @@ def test_a_value_of_front_matter_and_the_text_under_it_are_two_quotes() -> None:
     assert [each.text for each in extracts(found)] == ["sales: twelve", "Shops had sales."]
 
 
+HEAD = """\
+#include <kill.h>
+// Time to exit before we kill.
+#define KILL_TIMEOUT 2000
+#define OTHER 1
+"""
+KEPT = 'OTHER = 1\nKILL_TIMEOUT = max(\n    1, 2000\n)\n"""Before we kill."""\nLAST = 2\n'
+
+
+@pytest.mark.parametrize(
+    ("head", "lang", "quoted"),
+    [
+        (HEAD, "c", "// Time to exit before we kill.\n#define KILL_TIMEOUT 2000"),
+        (KEPT, "python", KEPT.partition("\n")[2].rpartition("\nLAST")[0]),
+    ],
+)
+def test_what_gives_a_constant_its_value_is_quoted_and_nothing_around_it(
+    head: str, lang: str, quoted: str
+) -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("kill", "timeout"), 1.0),))
+    use = "start(kill, KILL_TIMEOUT, KILL_TIMEOUT)"
+    code = [cast("StoredChunk", {**chunk(one, media="code"), "code_lang": lang})
+            for one in (use, head)]  # fmt: skip
+    found = evidence_of("how long is KILL_TIMEOUT", code, [1.0, 0.2], known, None)
+    used = evidence_of("where is KILL_TIMEOUT used", code, [1.0, 0.2], known, None)
+    assert found is not None
+    assert used is not None
+
+    assert [each.text for each in extracts(found)] == [quoted]
+    assert use in [each.text for each in extracts(used)]
+
+
 @pytest.mark.parametrize(
     ("text", "lang", "named"),
     [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kb_app._media import has_lines
 from kb_app._outlines import Entry, comes_from_elsewhere, end_of, entries_of, joined, symbols_of
 from kb_app._search.constants import beginning, naming, spelling
+from kb_app._search.defining import is_constant
 from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
@@ -57,7 +58,6 @@ _MANY_DOCUMENTS = 1_000
 """With a name: it is looked for first where passages define it."""
 _MOST_CLASSES = 20
 """Names in heads of classes that are followed."""
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*(?::|=>)\s*\S")
 _MEMBER = re.compile(r"\s+(?:[\w<>\[\],.?]+\s+){0,4}([\w$]+)\s*\??\s*(?::|=(?![=>]))")
 _CLASSES = frozenset(
@@ -456,7 +456,7 @@ def _is_key(line: types.GrepResponseFilesLines, name: str) -> bool:
 
     ``MOST_ROWS: 40`` and ``MOST_ROWS => 40`` do.
     """
-    key = _KEY.match(line["text"]) if _CONSTANT.fullmatch(name) else None
+    key = _KEY.match(line["text"]) if is_constant(name) else None
     return key is not None and key[1] == name
 
 

@@ -31,6 +31,7 @@ from typing import NamedTuple
 
 from kb_app._ask.facts import dull_stems, particulars, read
 from kb_app._ask.languages import TOLD, asked_in, empty_words
+from kb_app._search.defining import is_constant, values_given
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
@@ -61,6 +62,14 @@ _VOWEL = re.compile("[aeiouyäöüåæø]")
 _NO_READING = PartReading((), 0.0)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"([^\n:：–—]{1,40}?)\s?(?:[:：]\s|：|\s[–—]\s)")
+_NAMES = re.compile(r"\w+", re.ASCII)
+_REMARK = re.compile(
+    r"[ \t]*(?://|/?\*|--|;|%"
+    r"|#(?![ \t]*(?:define|elif|else|endif|if|ifn?def|include|pragma|undef)\b))"
+)
+_EXPLAINS = re.compile(r"[ \t]*\"{3}[\s\S]*?\"{3}")
+_LONGEST_VALUE = 20
+"""Lines of a value that are quoted."""
 _LEAST_LINES = 3
 """So many lines with a label are a list of such."""
 
@@ -81,6 +90,8 @@ class Piece:
     """Of a row: what all rows of a document under one header have in common."""
     opens: float = 0.0
     """What the headings hold, of the weight of the question's words, that it is the first below."""
+    gives: bool = False
+    """Whether it gives a value to a constant that the question names."""
     is_outdone: bool = False
     """Whether another row of its table holds more of the question: that one is meant."""
     is_beside: bool = False
@@ -191,7 +202,8 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     these alone; *known* are the words of what is asked, *indexed* how many passages there are.
     """
     holding = _Holding(known)
-    cut = [_cut(chunk, holding) for chunk in chunks]
+    constants = frozenset(filter(is_constant, _NAMES.findall(question)))
+    cut = [_cut(chunk, holding, constants) for chunk in chunks]
     readings: Sequence[Sequence[PartReading]]
     if reader is not None:
         read = reader.read(rest or question, [each.read for each in cut], stop=stop)
@@ -307,6 +319,8 @@ class _Cut(NamedTuple):
     """What the title and the headings over it hold."""
     titles: Sequence[str]
     """They, as one text, if they hold words which nothing below them does."""
+    given: frozenset[Unit]
+    """What gives a value to a constant that the question names."""
 
     @property
     def read(self) -> list[str]:
@@ -314,15 +328,60 @@ class _Cut(NamedTuple):
         return [*self.titles, *self.texts]
 
 
-def _cut(chunk: StoredChunk, holding: _Holding) -> _Cut:
+def _cut(chunk: StoredChunk, holding: _Holding, constants: frozenset[str]) -> _Cut:
     lang, over = chunk["lang"], dict.fromkeys((chunk["title"], *chunk["heading_path"]))
     parts = units_of(chunk)
+    given: list[Unit] = []
+    if constants and chunk["media"] == Media.CODE.value:
+        parts, given = _by_constants(parts, chunk, constants)
     texts = [chunk["text"][unit.start : unit.end] for unit in parts]
     held = [holding.words_in(text, lang) for text in texts]
     named = " ".join(over)
     around = holding.words_in(f"{named} {analyze(named).ident}", lang)
     titles = [", ".join(over)] if around.difference(*held) else []
-    return _Cut(chunk, parts, texts, held, around, titles)
+    return _Cut(chunk, parts, texts, held, around, titles, frozenset(given))
+
+
+def _by_constants(
+    parts: Sequence[Unit], chunk: StoredChunk, constants: frozenset[str]
+) -> tuple[list[Unit], list[Unit]]:
+    """Return units of code, cut around what gives one of *constants* a value, and these.
+
+    With the comment over it, the brackets that it opens, and the text below that explains it.
+    """
+    text = chunk["text"]
+    given: list[Unit] = []
+    for at in sorted(set(values_given(text, constants, chunk["code_lang"]))):
+        start, end = _statement(text, at)
+        if not given or start >= given[-1].end:
+            given.append(Unit(start, end, "code"))
+    cut: list[Unit] = []
+    for unit in parts:
+        start = unit.start
+        for each in given:
+            if unit.start <= each.start and each.end <= unit.end:
+                cut += [Unit(start, each.start, "code"), each]
+                start = each.end
+        cut.append(replace(unit, start=start))
+    return [unit for unit in cut if text[unit.start : unit.end].strip()], given
+
+
+def _statement(text: str, at: int) -> tuple[int, int]:
+    """Return what gives a value in the line that begins *at*, without white space around it."""
+    start = at
+    while start and _REMARK.match(text, above := text.rfind("\n", 0, start - 1) + 1):
+        start = above
+    end, lines = at, 0
+    while end < len(text) and lines < _LONGEST_VALUE:
+        end = (text.find("\n", end) + 1) or len(text)
+        said, lines = text[at:end].rstrip(), lines + 1
+        is_open = sum(map(said.count, "([{")) > sum(map(said.count, ")]}"))
+        if not is_open and not said.endswith("\\"):
+            break
+    if below := _EXPLAINS.match(text, end):
+        end = below.end()
+    said = text[start:end]
+    return start + len(said) - len(said.lstrip()), start + len(said.rstrip())
 
 
 def _passage(
@@ -330,7 +389,7 @@ def _passage(
 ) -> Passage:
     titled = len(cut.titles)
     pieces = [
-        Piece(unit, text, held, holding.share(held), reading)
+        Piece(unit, text, held, holding.share(held), reading, gives=unit in cut.given)
         for unit, text, held, reading in zip(
             cut.units, cut.texts, cut.held, readings[titled:], strict=True
         )

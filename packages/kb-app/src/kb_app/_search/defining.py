@@ -25,7 +25,9 @@ __all__ = [
     "end_with_members",
     "function_begun",
     "given",
+    "is_constant",
     "name_given",
+    "values_given",
 ]
 
 _LONGEST_HEAD = 400
@@ -49,6 +51,7 @@ _GIVES = (
 )
 """What a line begins with that gives a name a value, at the margin or as a member of a class, or
 makes a macro or an option of CMake; there ``set(NAME value)`` gives one, too."""
+_CONSTANT = re.compile(r"_?[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _GIVES_OF_R = rb"([A-Za-z][\w.]*)[ \t]*<-[ \t]"
 _BEGINS = (
     rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
@@ -322,6 +325,23 @@ def name_given(line: str, language: str | None) -> str | None:
         return None
     given = (_R_GIVEN if language == "r" else _GIVEN).match(line[:_LONGEST_HEAD].encode())
     return given[given.lastindex].decode() if given and given.lastindex else None
+
+
+def is_constant(name: str) -> bool:
+    """Say whether *name* is spelled as constants are: ``MOST_ROWS``."""
+    return _CONSTANT.fullmatch(name) is not None
+
+
+def values_given(text: str, names: Iterable[str], language: str | None) -> Iterator[int]:
+    """Yield where in *text* lines begin that give a value to one of *names* that are constants."""
+    for name in names:
+        at = text.find(name) if is_constant(name) else -1
+        while at >= 0:
+            first, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+            line = text[first : None if end < 0 else end].lstrip()
+            if name_given(line, language) == name:
+                yield first
+            at = text.find(name, at + len(name))
 
 
 def function_begun(line: str) -> str | None:

@@ -13,14 +13,14 @@ code is for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kb_app._media import MEDIA
-from kb_app._search.defining import name_given
+from kb_app._search.defining import values_given
 from kb_app._search.ranking import in_order
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
@@ -249,8 +249,6 @@ _MESSAGE = lazy_pattern(r"[^\W\d_]{2} [^\W\d_]{2}")
 """What stands in quotation marks and is words: what is said when something goes wrong."""
 _GIVEN = lazy_pattern(r"(?m)^[ \t]*([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)")
 """A name that is given a value."""
-_CONSTANT = lazy_pattern(r"_?[A-Z][A-Z0-9]*_[A-Z0-9_]+")
-"""A name that stands for a value."""
 
 
 DEPTH, STEP = 100, 20
@@ -454,25 +452,12 @@ def _of_names(chunk: StoredChunk, role: FileRole, wish: Wish) -> float:
     is_beside = role is FileRole.CODE and wish.is_for_tests
     if is_beside or (wish.is_where and (chunk["part"] or 1) > 1):
         return 1.0
-    if _gives(chunk, wish.spelled):
+    given = values_given(chunk["text"], wish.spelled, chunk["code_lang"])
+    if next(given, None) is not None:
         return _VALUE
     symbols = (chunk["symbol"] or "").split(", ")
     names = {symbol.rpartition(".")[2] for symbol in symbols if symbol}
     return _DEFINITION if names & wish.names else 1.0
-
-
-def _gives(chunk: StoredChunk, names: Iterable[str]) -> bool:
-    """Say whether a passage gives a value to one of those *names* that are of constants."""
-    text = chunk["text"]
-    for name in names:
-        at = text.find(name) if _CONSTANT.fullmatch(name) else -1
-        while at >= 0:
-            first, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-            line = text[first : None if end < 0 else end].lstrip()
-            if name_given(line, chunk["code_lang"]) == name:
-                return True
-            at = text.find(name, at + len(name))
-    return False
 
 
 def _said(chunk: StoredChunk, words: Sequence[frozenset[str]]) -> float:
