@@ -72,6 +72,16 @@ def test_front_matter_rules_fences_and_headings_that_are_shown_anyway_are_left_o
     )
 
 
+def test_the_fields_of_a_tiddler_are_left_out_as_front_matter_is() -> None:
+    fields = "created: 20240501011409888\ntags: river [[of notes]]\ntitle: Holts\n"
+
+    tiddler = excerpt(Passage(text=f"{fields}\nBanks.\n", medium="text"), "x", columns=1000)
+    note = excerpt(Passage(text="tags: river\ntitle: Holts\n", medium="text"), "x", columns=1000)
+
+    assert [line.text for line in tiddler.lines] == ["Banks."]
+    assert "river" in note.lines[0].text
+
+
 @pytest.mark.parametrize(
     ("medium", "text"),
     [

@@ -23,7 +23,13 @@ from kb_core.values import lazy_pattern
 
 __all__ = ["Excerpt", "Line", "Passage", "excerpt", "front_lines"]
 
-_FRONT_MATTER = lazy_pattern(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
+_FRONT_MATTER = lazy_pattern(
+    r"\A(?:(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)"
+    r"|(?=(?:.+\n)*?(?:(?:created|modified): *\d{17}|type: *text/\S+)$)"
+    r"(?:[\w.$/-]+:.*\n)+(?:\n|\Z))",
+    re.MULTILINE,
+)
+"""That of notes, and the fields of a tiddler."""
 _HEADING = lazy_pattern(r"#{1,6}[ \t]+\S")
 _FENCE = lazy_pattern(r"[ \t]*(?:```|~~~)")
 _ROW = lazy_pattern(r"[ \t]*\|.*\|[ \t]*$|.*\S\t+\S")
