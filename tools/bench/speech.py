@@ -9,6 +9,7 @@ a tone, beeps and, beside the folder, music have to give nothing.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import re
 import resource
@@ -138,13 +139,20 @@ def _speed(engine: LocalEngine, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure every packaged model, or, in a process of its own each, the one that is named."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA / "suites" / "audio"
-    if len(sys.argv) > 2:  # noqa: PLR2004 - named
-        measure(sys.argv[2], folder)
+    """Measure every packaged model in a process of its own, or the one that is named in this."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    default = DATA / "suites" / "audio"
+    parser.add_argument("folder", nargs="?", type=Path, default=default, help="of recordings")
+    parser.add_argument("--model", help="measure this one alone, in this process")
+    options = parser.parse_args()
+    if not (options.folder / "manifest.tsv").is_file():
+        parser.error(f"no manifest.tsv in {options.folder}")
+    if options.model:
+        measure(options.model, options.folder)
         return
     for model in ("tiny.en", "base"):
-        subprocess.run([sys.executable, __file__, str(folder), model], check=True)
+        call = [sys.executable, __file__, str(options.folder), "--model", model]
+        subprocess.run(call, check=True)
 
 
 if __name__ == "__main__":
