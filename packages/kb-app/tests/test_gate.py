@@ -296,6 +296,24 @@ def test_what_gives_a_constant_its_value_is_quoted_and_nothing_around_it(
 
 
 @pytest.mark.parametrize(
+    ("text", "is_known"),
+    [
+        ("kill(KILL_TIMEOUT)", True),
+        ("killTimeout: 2000", True),
+        ("timeout of a kill, kill_every", False),
+    ],
+)
+def test_a_constant_that_no_passage_has_is_answered_by_none(text: str, is_known: bool) -> None:
+    found = evidence("how long is KILL_TIMEOUT", [chunk(text), chunk(PROSE)])
+    gate = gate_of("multilingual-e5-small", found)
+    assert gate is not None
+
+    assert (chance_of(found, gate) > 0) == is_known
+    said = [*doubts(found, gate, 0.9)]
+    assert said == ([] if is_known else ["not mentioned by the evidence: KILL_TIMEOUT"])
+
+
+@pytest.mark.parametrize(
     ("text", "lang", "named"),
     [
         ("What did Apple earn in Q3 2022?", "en", {"Apple", "Q3", "2022"}),

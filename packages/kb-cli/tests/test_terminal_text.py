@@ -96,6 +96,7 @@ def test_a_place_names_its_source_where_another_one_has_the_path(
     place = {"kind": "line", "path": "n.md", "uri": "n.md#L3"}
     cited = {"citation": place, "quote": "One.", "stale": False, "title": "N"}
     answer = {
+        "question": "what is one",
         "refusal_reason": "score_gate",
         "model": {"provider": "extractive"},
         "citations": [cited | {"source_id": source} for source in ("a", other)],

@@ -51,7 +51,9 @@ def answer_lines(
     shared = _shared_paths(shown)
     for number, cited in enumerate(shown, start=1):
         source = cited.get("source_id", "") if cited["citation"]["path"] in shared else ""
-        yield from _place(number, cited, columns, source, near=reason is not None)
+        yield from _place(number, cited, source, near=reason is not None)
+        if reason is not None and cited.get("quote"):
+            yield from _excerpt(cited, answer["question"], columns - len(_INDENT))
 
 
 def _shared_paths(citations: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -111,9 +113,7 @@ def _laid_out(text: str) -> list[str]:
     return [first, *(line[cut:] for line in rest)]
 
 
-def _place(
-    number: int, cited: Mapping[str, Any], columns: int, source: str, *, near: bool
-) -> Iterator[str]:
+def _place(number: int, cited: Mapping[str, Any], source: str, *, near: bool) -> Iterator[str]:
     from kb_cli._hits import place_of
     from kb_core.citations import parse_citation
 
@@ -125,8 +125,18 @@ def _place(
     marked = "".join(f"  [{flat(mark)}]" for mark in marks)
     label = f"{number:>2}. " if near else f"[{number}] "
     yield f"{label}{head}" + (style(f" · {heading}", dim=True) if heading else "") + marked
-    if near and cited.get("quote"):
-        yield from (_INDENT + part for part in wrap(flat(cited["quote"]), columns - len(_INDENT)))
+
+
+def _excerpt(cited: Mapping[str, Any], question: str, columns: int) -> Iterator[str]:
+    """Yield what a passage that comes near says of the question, as a search shows it."""
+    from kb_app.shown.excerpts import Passage, excerpt
+
+    medium = "code" if cited["citation"]["kind"] == "code" else "text"
+    headings = cited.get("section_label") or "", cited.get("title") or ""
+    passage = Passage(cited["quote"], medium, headings, starts=True)
+    for line in excerpt(passage, question, columns=columns).lines:
+        text = printable(line.text.expandtabs(4).rstrip())
+        yield from (_INDENT + part for part in wrap(text, columns))
 
 
 def explanation(answer: types.Answer) -> Iterator[str]:

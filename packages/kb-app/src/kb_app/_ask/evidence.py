@@ -39,7 +39,17 @@ from kb_core.sentences import Unit, units
 from kb_core.values import dataclass, replace
 from kb_search.analysis import analyze
 
-__all__ = ["DEPTH", "Evidence", "Passage", "Piece", "bare", "evidence_of", "mean", "units_of"]
+__all__ = [
+    "DEPTH",
+    "Evidence",
+    "Passage",
+    "Piece",
+    "bare",
+    "constants_of",
+    "evidence_of",
+    "mean",
+    "units_of",
+]
 
 DEPTH = 5
 """How many passages are read: on development collections, the answer stands in the first
@@ -202,7 +212,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     these alone; *known* are the words of what is asked, *indexed* how many passages there are.
     """
     holding = _Holding(known)
-    constants = frozenset(filter(is_constant, _NAMES.findall(question)))
+    constants = constants_of(question)
     cut = [_cut(chunk, holding, constants) for chunk in chunks]
     readings: Sequence[Sequence[PartReading]]
     if reader is not None:
@@ -235,6 +245,11 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
         unnamed=tuple(map(_unnamed, asked, chunks)),
         named=max(map(len, asked), default=0),
     )
+
+
+def constants_of(question: str) -> frozenset[str]:
+    """Return the names of constants in a question, ``MOST_ROWS``."""
+    return frozenset(filter(is_constant, _NAMES.findall(question)))
 
 
 def units_of(chunk: StoredChunk) -> list[Unit]:

@@ -40,7 +40,7 @@ from operator import mul
 from typing import Literal, TypeAlias
 from unicodedata import category
 
-from kb_app._ask.evidence import Evidence, Passage, Piece, mean
+from kb_app._ask.evidence import Evidence, Passage, Piece, bare, constants_of, mean
 from kb_core.answers import WEAK_EVIDENCE
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
@@ -213,7 +213,8 @@ def any_alike(texts: Sequence[str]) -> bool:
 
 def chance_of(evidence: Evidence, gate: Gate) -> float:
     """Return about how likely *evidence* answers its question."""
-    if not any(passage.pieces for passage in evidence.passages) or not _asks(evidence):
+    has_pieces = any(passage.pieces for passage in evidence.passages)
+    if not has_pieces or not _asks(evidence) or not _names_any(evidence):
         return 0.0
     constant, slope, lacking = gate.bend
     odds = odds_of(evidence, gate)
@@ -233,6 +234,29 @@ def _asks(evidence: Evidence) -> bool:
         return True
     symbols = {each for each in evidence.question if category(each).startswith("S")}
     return any(not symbols.isdisjoint(passage.chunk["text"]) for passage in evidence.passages)
+
+
+def _names_any(evidence: Evidence) -> bool:
+    """Say whether some passage has one of the constants that the question names, if it names any.
+
+    A name that no passage has is not what another one with half of its words is.
+    """
+    named = constants_of(evidence.question)
+    return not named or _constants_lacking(evidence) != named
+
+
+def _constants_lacking(evidence: Evidence) -> frozenset[str]:
+    """Return the constants of the question that no passage has, however it is spelled.
+
+    ``MOST_ROWS`` may be ``mostRows`` in settings.
+    """
+    named = constants_of(evidence.question)
+    if not named:
+        return named
+    over = ((one.chunk["path"], *one.chunk["heading_path"]) for one in evidence.passages)
+    texts = (one.chunk["text"] for one in evidence.passages)
+    held = [bare(" ".join((*names, text))) for names, text in zip(over, texts, strict=True)]
+    return frozenset(name for name in named if not any(bare(name) in text for text in held))
 
 
 def _lacking(evidence: Evidence) -> float:
@@ -262,7 +286,9 @@ def doubts(
     """
     if gate is not None and chance is not None and gate.threshold <= chance < gate.sure:
         yield f"{WEAK_EVIDENCE}: confidence {chance:.2f}"
-    missing = evidence.missing.difference(known)
+    lacking = _constants_lacking(evidence)
+    parts = {part for name in constants_of(evidence.question) for part in name.split("_")}
+    missing = (evidence.missing - parts | lacking).difference(known)
     if missing and not evidence.is_foreign:
         names = ", ".join(sorted(missing, key=evidence.question.find))
         yield f"not mentioned by the evidence: {names}"
