@@ -20,7 +20,7 @@ __all__ = ["answer_lines", "conversation_rows", "explanation", "session_lines"]
 
 _HINTS = {
     "no_chunks": "search more widely: fewer filters, other words",
-    "score_gate": "the passages that come nearest are below",
+    "score_gate": "what comes nearest is below, and may say it in other words",
     "no_model": 'set [ask] provider = "extractive" in the configuration, or KEBAB_ASK_PROVIDER',
 }
 _INDENT = "    "
