@@ -116,7 +116,34 @@ def test_case_counts_where_the_pattern_has_a_capital() -> None:
     assert asked(pattern="WALK")["files"] == []
     assert asked(pattern="WALK", case="ignore")["total_lines"] == 11
     assert asked(pattern="nothing", case="exact")["total_lines"] == 0
-    assert asked(pattern=r"\Shing\b|\p{Lu}o")["case"] == "ignore"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "case"),
+    [
+        (r"\Shing\b|\p{Greek}o", "ignore"),
+        ("(?P<Name>we)", "ignore"),
+        ("(?<Name>we)", "ignore"),
+        (r"\x77\x{65}", "ignore"),
+        (r"\x57e", "exact"),
+        (r"\x{57}e", "exact"),
+        (r"\u0057e", "exact"),
+        (r"\\Shing", "exact"),
+        (r"\x{110000}", "ignore"),
+    ],
+)
+def test_what_stands_for_a_capital_is_one_and_what_names_something_is_not(
+    pattern: str, case: str
+) -> None:
+    assert GrepQuery(pattern=pattern).ignores_case == (case == "ignore")
+
+
+@pytest.mark.parametrize("pattern", [r"\p{Lu}{2}", r"\b\p{Lu}+\b", "[[:upper:]]{2}", r"\P{Ll}{2}o"])
+def test_a_set_of_letters_of_one_case_holds_those_alone(pattern: str) -> None:
+    found = asked(document("a.md", "small words\nNO WORD\n12o\n"), pattern=pattern)
+
+    assert found["case"] == "exact"
+    assert shown(found) == [("a.md", [3] if "o" in pattern else [2])]
 
 
 @pytest.mark.parametrize(

@@ -397,7 +397,12 @@ def test_lines_of_small_texts_are_counted_as_editors_do(text: str) -> None:
         (r"[\W]", r"\\W"),
         (r"\w{1000}", "is too large"),
         ("(" * 51 + ")" * 51, "more than 50 deep"),
-        (r"\p{Klingon}", "is too large, or none"),
+        (r"\p{Klingon}", r"has \\p\{Klingon\}, which names no set"),
+        (r"a\PX", r"has \\PX, which names no set"),
+        (r"\p{Lu", r"has \\p"),
+        ("[a-z&&[^b]]", "has && in brackets"),
+        ("[a-z--b]", "has -- in brackets"),
+        (r"[\w~~x]", "has ~~ in brackets"),
     ],
 )
 def test_a_pattern_that_is_none_is_refused_with_what_to_write(pattern: str, message: str) -> None:
@@ -406,6 +411,23 @@ def test_a_pattern_that_is_none_is_refused_with_what_to_write(pattern: str, mess
 
     assert caught.value.hint
     assert caught.value.details["field"] == "pattern"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (r"\p{sc=Greek}+", "σ"),
+        (r"[\p{Script=Greek}x]{2}", "xσ"),
+        (r"\P{gc=Lu}a", "Xaa"),
+        ("[&]&", "&&"),
+        ("[-a]-", "--"),
+        ("[+--]", ","),
+        ("[--/]", "."),
+        (r"[a\&&]{2}", "a&"),
+    ],
+)
+def test_sets_are_written_as_other_engines_read_them(pattern: str, line: str) -> None:
+    assert compile_pattern(pattern).spans(line)
 
 
 @given(pattern=st.text(st.sampled_from("ab()[]{}|*+?\\^$.-,1:<PQEwdxpu=!é"), max_size=12))

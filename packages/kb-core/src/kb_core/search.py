@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -205,13 +206,27 @@ class GrepQuery:
         return self.case == "ignore"
 
 
-_SILENT = lazy_pattern(r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P", re.DOTALL)
+_CODE_POINT = r"\\(?:x([0-9A-Fa-f]{2})|[xu]\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4}))"
+_OF_ONE_CASE = r"(\\[pP]\{\^?L[ult]\}|\[:(?:upper|lower):\])"
+_UNSPOKEN = r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P?<\w*>"
+_UNPLAIN = lazy_pattern(f"{_CODE_POINT}|{_OF_ONE_CASE}|{_UNSPOKEN}", re.DOTALL)
+"""What stands for another character than those it is written with, or for a set, or names."""
 
 
 def _has_capital(pattern: str, *, fixed: bool) -> bool:
-    r"""Say whether a pattern has a capital letter that stands for itself, as \S does not."""
-    spoken = pattern if fixed else _SILENT.sub("", pattern)
+    r"""Say whether a pattern has a capital letter that stands for itself, as \S does not.
+
+    Or what would mean nothing if case did not count: ``\p{Lu}``, ``[[:upper:]]``.
+    """
+    spoken = pattern if fixed else _UNPLAIN.sub(_spoken, pattern)
     return any(letter.isupper() for letter in spoken)
+
+
+def _spoken(found: re.Match[str]) -> str:
+    """Return a letter of the same case, as far as there is one."""
+    two, some, four, has_one_case = found.groups()
+    number = int(two or some or four or "0", 16)
+    return "A" if has_one_case or (number <= sys.maxunicode and chr(number).isupper()) else ""
 
 
 def _between(name: str, value: int, low: int, high: int) -> None:

@@ -69,7 +69,12 @@ _GROUP = lazy_pattern(r"\(\?(?:P?<(?P<name>[A-Za-z_]\w*)>|(?P<flags>[imsUux-]*)(
 _CODE_POINT = lazy_pattern(
     r"x(?P<two>[0-9A-Fa-f]{2})|[xu]\{(?P<any>[0-9A-Fa-f]{1,6})\}|u(?P<four>[0-9A-Fa-f]{4})"
 )
-_PROPERTY = lazy_pattern(r"[pP](?:[A-Z]|\{\^?[A-Za-z_]{1,40}\})")
+_PROPERTY = lazy_pattern(
+    r"(?P<sign>[pP])(?:[A-Z]|\{(?P<not>\^?)(?:(?:sc|gc|[Ss]cript|[Gg]eneral_[Cc]ategory)=)?"
+    r"(?P<name>[A-Za-z_]{1,40})\})"
+)
+_AS_SETS = lazy_pattern("&&|--|~~")
+"""What takes the members of one set from another, in some engines."""
 
 
 @dataclass(slots=True)
@@ -212,7 +217,9 @@ class _Parser:
             return [Node("lit", lit=c) for c in quoted]
         if found := _PROPERTY.match(self._text, self._at + 1):
             self._at = found.end()
-            return [Node("raw", text=f"\\{found[0]}")]
+            name = found["name"]
+            inside = f"{found['sign']}{{{found['not']}{name}}}" if name else found[0]
+            return [Node("raw", text=f"\\{inside}")]
         if (point := self._code_point()) is not None:
             return [Node("lit", lit=point)]
         self._at += 2
@@ -223,6 +230,8 @@ class _Parser:
         if letter.isalnum():
             self._at -= 2
             hint = "write it without the backslash"
+            if letter in "pP":
+                hint = f"a set is written like \\{letter}{{Lu}} or \\{letter}{{Greek}}"
             if letter.isdigit() or letter in "kgG":
                 hint = "a part that was matched before cannot be asked for again in linear time"
             raise self._wrong(f"has \\{letter}", hint)
@@ -258,6 +267,12 @@ class _Parser:
             if self._peek() == "]" and members:
                 self._at += 1
                 break
+            if members and (found := _AS_SETS.match(self._text, self._at)):
+                raise self._wrong(
+                    f"has {found[0]} in brackets",
+                    "sets are not taken from each other: write the characters that are meant, "
+                    f"and \\{found[0][0]} for that one",
+                )
             member, known_word = self._member()
             members.append(member)
             is_word = is_word and known_word

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 from kb_core.errors import MissingExtra
 from kb_core.text import nfc
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 from kb_search.pattern_reading import (
     MARK,
     MAX_PATTERN,
@@ -53,6 +53,7 @@ _STEP_WORK = 40_000_000
 _MOST_STEP, _LEAST_STEP = 1 << 18, 1 << 14
 """Bytes between them, at most and at least."""
 _ASCII = bytes(range(128))
+_PROPERTY = lazy_pattern(r"\\[^pP]|(\\[pP](?:[A-Z]|\{\^?[A-Za-z_]{1,40}\}))")
 _APART = 2_500
 """Bytes from one guide to the next, from which on it is quicker to look at their lines alone."""
 _ALTERNATIVES = 4
@@ -600,6 +601,9 @@ def _compiled(text: str, expression: str, options: _Options, *, captures: bool) 
     wanted.log_errors = False
     program = re2._re2.RE2(f"(?m){expression}".encode(), wanted)  # noqa: SLF001
     if not program.ok():
+        if unknown := _unknown_property(text, options):
+            hint = "a set is a category or a script: \\p{Lu}, \\p{Nd}, \\p{Greek}, \\p{Han}"
+            raise bad_pattern(text, f"has {unknown}, which names no set of characters", hint)
         raise bad_pattern(text, "is too large, or none", "make it shorter, repeat less, or use -F")
     if program.ProgramSize() > _MAX_PROGRAM:
         raise bad_pattern(
@@ -608,3 +612,14 @@ def _compiled(text: str, expression: str, options: _Options, *, captures: bool) 
             "repeat less, or name fewer characters",
         )
     return program
+
+
+def _unknown_property(text: str, options: _Options) -> str | None:
+    """Return the set of characters in a pattern that nobody knows by its name."""
+    re2 = _re2()
+    quiet = re2.Options()
+    quiet.log_errors = False
+    for found in () if options.fixed else _PROPERTY.finditer(text):
+        if found[1] and not re2._re2.RE2(found[1].encode(), quiet).ok():  # noqa: SLF001
+            return found[1]
+    return None
