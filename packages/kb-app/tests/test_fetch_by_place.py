@@ -484,6 +484,15 @@ def test_a_constant_of_perl_is_a_key_of_a_list() -> None:
         assert kb.fetch("MOST_ROWS")["line_start"] == 2
 
 
+def test_a_constant_of_a_file_is_itself_where_a_function_there_differs_by_its_case() -> None:
+    code = "WORDS = (1, 2)\n\n\ndef words(text):\n    return text.split()\n"
+    unit = _unit("def words", "split()\n", "words", 1, code=code)
+    with kb_of(document("a.py", code, media="code", blocks=(unit,))) as kb:
+        found = [kb.fetch(f"a.py#{name}") for name in ("WORDS", "words", "Words")]
+
+    assert [one["line_start"] for one in found] == [1, 4, 4]
+
+
 def test_a_name_of_r_has_dots_itself_and_is_given_a_value_by_an_arrow() -> None:
     code = "NO_GROUP <- -1L\notter <- function(x) x\nprint.otter <- function(x) x\ndig <- otter\n"
     units = (

@@ -328,12 +328,9 @@ def _part_of(code: _Code, path: str, name: str, source: str | None) -> tuple[str
         _Definition(one.symbol, one.fields.get("uri") or _lines_of(doc, one.fields), doc)
         for one in _called(code.entries(doc), name)
     ]
-    called = called or code.given(doc, name)
     wanted = name.replace("::", ".")
-    is_loose = all(one.symbol and not _ends_so(one.symbol, wanted) for one in called)
-    if is_loose and doc["media"] == Media.CODE.value and _NAME.fullmatch(name):
-        is_elsewhere = bool(code.defining(wanted))  # as it is spelled
-        called = [] if is_elsewhere else called or code.inherited(wanted, doc)
+    if all(one.symbol and not _ends_so(one.symbol, wanted) for one in called):
+        called = code.given(doc, name) or _as_spelled(code, doc, name, called)
     if len(called) == 1:
         return called[0].at, called[0].doc["source_id"]
     if called:
@@ -346,6 +343,16 @@ def _part_of(code: _Code, path: str, name: str, source: str | None) -> tuple[str
         hint=hint,
         details={"field": "path", "value": f"{doc['path']}#{name}"},
     )
+
+
+def _as_spelled(
+    code: _Code, doc: StoredDoc, name: str, called: list[_Definition]
+) -> list[_Definition]:
+    """Return what is *called* so but for its case, unless code has the name as it is spelled."""
+    if doc["media"] != Media.CODE.value or not _NAME.fullmatch(name):
+        return called
+    wanted = name.replace("::", ".")
+    return [] if code.defining(wanted) else called or code.inherited(wanted, doc)
 
 
 def _at_no_path(code: _Code, path: str, name: str, error: KbError) -> tuple[str, str]:
