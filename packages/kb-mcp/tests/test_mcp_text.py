@@ -855,6 +855,19 @@ def test_an_answer_of_lines_is_within_its_budget_and_counts_the_rest(
         assert shown == sum(counts)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [{"is_definition": True, "unit_end": 20_480}, {"uri": "a.xlsx#sheet=Otters%202026&cells=A1"}],
+)
+def test_what_stands_before_lines_counts_as_what_they_say(told: dict[str, Any]) -> None:
+    found = _matching(*[12] * 8)
+    for line in (line for file in found["files"] for line in file["lines"]):
+        line.update(told)
+
+    for max_tokens in range(300, 900, 50):
+        assert tokens_of(grep_text(found, max_tokens)) <= max_tokens
+
+
 def test_a_line_that_is_said_twice_at_one_moment_has_one_place() -> None:
     found = _matching(2)
     said = {"text": "an otter", "is_match": True, "uri": "a.flac#t=0:01.000,0:09.000"}

@@ -331,7 +331,7 @@ def _by_what_matches(files: Sequence[_Json], room: int) -> list[list[_Json]] | N
     lines = [(at, line) for at, file in enumerate(files) for line in file["lines"]]
     if not all(line["is_match"] for _, line in lines):
         return None
-    costs = [weight(f"{line['line']}: {line['shown'].lstrip()}\n") for _, line in lines]
+    costs = [sum(weight(row) + 1 for row in _rows([line])) for _, line in lines]
     if sum(costs) <= room:
         return None
     everywhere = Counter(said for _, line in lines for said in _sought(line))
