@@ -178,6 +178,7 @@ def test_only_what_a_walk_would_see_leads_to_a_look(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     for folder in ("target/deep", ".git", "kept", "data"):
         (notes / folder).mkdir(parents=True)
+    (notes / "Cargo.toml").touch()
     for name in ("target/deep/a.md", ".git/HEAD", "kept/a.md", "a.swp", "data/seal.json", "no.md"):
         (notes / name).touch()
     (notes / ".gitignore").write_text("no.md\n", "utf-8")

@@ -224,9 +224,9 @@ def test_a_rule_prints_where_it_stands() -> None:
 
 
 def test_stronger_files_take_back_what_weaker_ones_ignore() -> None:
-    texts = {".gitignore": "*.log\n*.tmp\n", ".kebabignore": "!*.log\n!target/\n*.bak\n"}
+    texts = {".gitignore": "*.log\n*.tmp\n", ".kebabignore": "!*.log\n!.svn/\n*.bak\n"}
     scope = root_scope(["*.secret", "!a.bak"]).enter("", texts)
-    names = ["a.log", "a.tmp", "a.bak", "b.bak", "a.secret", "target/", "node_modules/", "a.md"]
+    names = ["a.log", "a.tmp", "a.bak", "b.bak", "a.secret", ".svn/", "node_modules/", "a.md"]
 
     ignored = [n for n in names if (rule := scope.decide(n, n)) is not None and rule.ignores]
 

@@ -224,10 +224,42 @@ def test_rules_without_measure_are_not_read_and_what_they_are_of_is_left(tmp_pat
 
 
 def test_a_rule_may_take_back_what_is_built_in(tmp_path: Path) -> None:
-    make(tmp_path, "target/a.md", "env/pyvenv.cfg", ".git/x")
-    (tmp_path / ".kebabignore").write_text("!target/\n!env/\n!.git\n")
+    make(tmp_path, "Cargo.toml", "target/CACHEDIR.TAG", "env/pyvenv.cfg", ".git/x", ".svn/a.md")
+    (tmp_path / ".kebabignore").write_text("!target/\n!env/\n!.git\n!.svn/\n")
 
-    assert kept(look(tmp_path)[1]) == [".kebabignore", "env/pyvenv.cfg", "target/a.md"]
+    assert kept(look(tmp_path)[1]) == [
+        ".kebabignore", ".svn/a.md", "Cargo.toml", "env/pyvenv.cfg", "target/CACHEDIR.TAG",
+    ]  # fmt: skip
+
+
+def test_sources_in_a_folder_called_as_what_builds_make_are_seen(tmp_path: Path) -> None:
+    """Of a crate with ``src/target/mod.rs`` all of that folder was left alone."""
+    make(tmp_path, "Cargo.toml", "target/debug/a.d", "src/target/mod.rs", "src/target/tag/a.rs")
+    make(tmp_path, "m/pom.xml", "m/target/site/a.md")
+    make(tmp_path, "sub/target/classes/a.md", "x/target/CACHEDIR.TAG")
+    (tmp_path / "link").symlink_to("src/target")
+
+    _, seen = look(tmp_path)
+
+    assert kept(seen) == ["Cargo.toml", "m/pom.xml", "src/target/mod.rs", "src/target/tag/a.rs"]
+    assert {path: why for path, why in left(seen).items() if "target" in path} == {
+        "m/target": "ignored: built-in: /target/",
+        "sub/target": "ignored: what a build made",
+        "target": "ignored: built-in: /target/",
+        "x/target": "ignored: what a build made",
+    }
+
+
+def test_a_build_that_comes_later_has_what_it_makes_left(tree: Path) -> None:
+    make(tree, "a/target/a.md")
+    os.utime(tree / "a", ns=(1, 1))
+    before = looked(tree)
+    make(tree, "a/Cargo.toml")
+
+    _, seen = look(tree, narrow=[path.rstrip("/") for path in differing(tree, before)])
+
+    assert "a/Cargo.toml" in kept(seen)
+    assert left(seen)["a/target"] == "ignored: built-in: /target/"
 
 
 def test_include_and_exclude_of_the_source(tmp_path: Path) -> None:

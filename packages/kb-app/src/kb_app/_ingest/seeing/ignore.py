@@ -3,7 +3,7 @@
 From strong to weak: the source's ``exclude``, ``.kebabignore``, ``.gitignore``,
 ``.git/info/exclude``, built-ins. Within one kind a deeper folder decides over one above
 it, and within a file a later line over an earlier one, as in git. ``!pattern`` takes
-back what weaker rules ignore, built-ins included (``!target/``). Nothing takes back
+back what weaker rules ignore, built-ins included (``!node_modules/``). Nothing takes back
 ``.git``, nor anything below an ignored folder, because a walk does not enter it.
 
 Rules above a source's root do not apply, nor does git's global file: a folder that was
@@ -28,7 +28,16 @@ from typing import NamedTuple, TypeAlias
 from kb_core.text import nfc
 from kb_core.values import dataclass
 
-__all__ = ["IGNORE_FILES", "IncludeRules", "Rule", "RuleSet", "Scope", "parse_rules", "root_scope"]
+__all__ = [
+    "BUILDS",
+    "IGNORE_FILES",
+    "IncludeRules",
+    "Rule",
+    "RuleSet",
+    "Scope",
+    "parse_rules",
+    "root_scope",
+]
 
 IGNORE_FILES = (".gitignore", ".kebabignore")
 """Names of the files of rules that any folder may have, weaker first."""
@@ -36,7 +45,6 @@ IGNORE_FILES = (".gitignore", ".kebabignore")
 _OURS = "built-in"
 _BUILT_IN = """\
 node_modules/
-target/
 __pycache__/
 .venv/
 .obsidian/
@@ -74,7 +82,11 @@ ehthumbs*.db
 .thumbnails/
 @eaDir/
 """
-# Any folder with a `pyvenv.cfg` is a virtual environment; only the walk can see that.
+# Any folder with a `pyvenv.cfg` is a virtual environment; only the walk can see that, and what
+# a folder called `target` is: what was built, or sources of that name.
+BUILDS = frozenset({"Cargo.toml", "pom.xml", "build.sbt", "project.clj"})
+"""Files of builds that leave what they make in a folder ``target`` beside them."""
+_BUILT = "target/"
 
 _Level: TypeAlias = "tuple[int, RuleSet]"
 """Rules, and the length of what to cut from a path to make it relative to their folder."""
@@ -122,6 +134,17 @@ class Scope:
             git=level.get(".gitignore", ()) + self.git,
             git_local=level.get(".git/info/exclude", ()) + self.git_local,
             built_in=self.built_in,
+        )
+
+    def beside_a_build(self, folder: str) -> Scope:
+        """Return the scope of *folder*, which has a file of ``BUILDS``: what that makes is left."""
+        level = ((len(folder), parse_rules(f"/{_BUILT}", _OURS)),)
+        return _scope(
+            exclude=self.exclude,
+            kebab=self.kebab,
+            git=self.git,
+            git_local=self.git_local,
+            built_in=level + self.built_in,
         )
 
 

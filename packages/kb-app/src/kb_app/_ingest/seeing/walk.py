@@ -24,13 +24,13 @@ import errno
 import os
 import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Literal, TypeAlias
 
 from kb_app._ingest.seeing.again import INFO_EXCLUDE, MOST_MARKS, RULES, mark_at, mark_of
 from kb_app._ingest.seeing.files import relative_parts, spell
-from kb_app._ingest.seeing.ignore import IGNORE_FILES, IncludeRules, Scope, root_scope
+from kb_app._ingest.seeing.ignore import BUILDS, IGNORE_FILES, IncludeRules, Scope, root_scope
 from kb_app.paths import cache_dir, environment, state_dir
 from kb_core.clock import clamp_ns
 from kb_core.ingest import Mark, SkipReason
@@ -50,6 +50,10 @@ _NEVER = {".git", ".git/"}
 _OUR_STORE = "kebab.duckdb"
 """Is in every data directory, of this knowledge base and of others."""
 _OURS = "what kebab writes itself"
+_MADE = frozenset({"CACHEDIR.TAG", "classes", "test-classes", "maven-status", "streams"})
+"""What a folder called ``target`` has in it that a build made, wherever it stands."""
+_ENVIRONMENT = "pyvenv.cfg"
+_TELLING = (_OUR_STORE, _ENVIRONMENT, *_MADE)
 
 _KINDS = {
     stat.S_IFSOCK: "socket",
@@ -192,11 +196,9 @@ class Walk:
             return
         names = [entry.name for entry in entries]
         self._mark_folder(here, found_here, names)
-        if _OUR_STORE in names or here.rstrip("/") in self._ours:
-            yield self._left(folder.path, folder.disk, SkipReason.IGNORED, _OURS)
-            return
-        if folder.path and not folder.kept and "pyvenv.cfg" in names:
-            yield self._left(folder.path, folder.disk, SkipReason.IGNORED, "virtual environment")
+        is_ours = here.rstrip("/") in self._ours
+        if why := _OURS if is_ours else _told_by(names, folder.path, kept=folder.kept):
+            yield self._left(folder.path, folder.disk, SkipReason.IGNORED, why)
             return
         try:
             here_rules = _read_rules(here, set(names))
@@ -210,6 +212,8 @@ class Walk:
         if ".git" in names:
             self.checkouts[folder.path[:-1]] = here
         scope = folder.scope.enter(folder.path, here_rules) if here_rules else folder.scope
+        if not BUILDS.isdisjoint(names):
+            scope = scope.beside_a_build(folder.path)
         found = [
             (name + "/" if _is_folder(entry) else name, entry)
             for name, entry in zip(spell(names), entries, strict=True)
@@ -376,7 +380,7 @@ class _Links:
     def _look_at(self, path: str) -> tuple[Scope, bool] | None:
         here = os.path.join(self._root, path)
         if not path:
-            return self._scope.enter("", _rules_if_any(here)), False
+            return self._scope_in(self._scope, "", here), False
         above, _, name = path[:-1].rpartition("/")
         parent = self._folder(above + "/" if above else "")
         if parent is None or name == ".git":
@@ -385,12 +389,30 @@ class _Links:
         included = self._include.wanted(name + "/", path, parent=parent[1])
         if rule is not None and rule.ignores:
             return None
-        marks = (_OUR_STORE,) if rule is not None else (_OUR_STORE, "pyvenv.cfg")
-        if any(os.path.exists(here + mark) for mark in marks):
+        if _told_by(
+            {mark for mark in _TELLING if os.path.exists(here + mark)}, path, kept=rule is not None
+        ):
             return None
         if not included and not self._include.may_hold(path):
             return None
-        return parent[0].enter(path, _rules_if_any(here)), included
+        return self._scope_in(parent[0], path, here), included
+
+    def _scope_in(self, above: Scope, path: str, here: str) -> Scope:
+        scope = above.enter(path, _rules_if_any(here))
+        is_built = any(os.path.exists(os.path.join(here, name)) for name in BUILDS)
+        return scope.beside_a_build(path) if is_built else scope
+
+
+def _told_by(names: Collection[str], path: str, *, kept: bool) -> str | None:
+    """Return why a folder is left alone by *names* that it has; *kept* is one that a rule wants."""
+    if _OUR_STORE in names:
+        return _OURS
+    if kept or not path:
+        return None
+    if _ENVIRONMENT in names:
+        return "virtual environment"
+    is_built = f"/{path}".endswith("/target/") and not _MADE.isdisjoint(names)
+    return "what a build made" if is_built else None
 
 
 class _UnreadRules(Exception):
