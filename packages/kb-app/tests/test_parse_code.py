@@ -25,7 +25,7 @@ def test_code_is_called_by_its_file_and_has_no_language() -> None:
     assert document.metadata.title == "2026-05-10 tool.py"
     assert document.metadata.lang is None
     assert document.code_lang == "python"
-    assert document.parser_version == "code-9"
+    assert document.parser_version == "code-10"
 
 
 def test_comments_and_decorators_belong_to_the_unit_after_them() -> None:

@@ -254,9 +254,86 @@ func main() {
 }
 """
 
+EXPORTED = """
+"use strict";
+const
+    path = require("path"),
+    { a, b } = require("./c"),
+    other = require("./other").inner;
+
+module.exports = class Store {
+    constructor(rows) {
+        this.rows = rows;
+    }
+    last() {
+        return this.rows;
+    }
+};
+
+exports = function named(x) {
+    return x;
+};
+"""
+
+EXPORTED_UNITS = [
+    "1-5 gap",
+    "7-7 class Store",
+    "8-10 method Store.constructor",
+    "11-14 method Store.last",
+    "16-18 function named",
+]
+
+C_POINTERS = """
+typedef int (*GetNumber)(const char *name, void *data);
+typedef void *(*Load)(struct RDB *rdb, int version);
+"""
+
+GO_GROUPS = """
+package a
+
+// Keys of a context.
+const (
+	// For the server.
+	ServerKey Key = "server"
+
+	TableKey Key = "table"
+)
+
+type (
+	// Row is one.
+	Row struct {
+		A int
+	}
+	Name = string
+)
+
+var (
+	_ fmt.Stringer = (*Row)(nil)
+	ErrGone = errors.New("gone")
+)
+
+const (
+	Begin uint8 = iota
+	Abort
+)
+"""
+
+GO_GROUPS_UNITS = [
+    "1-1 gap",
+    "3-6 const ServerKey",
+    "8-9 const TableKey",
+    "11-15 type Row",
+    "16-17 type Name",
+    "19-20 var",
+    "21-22 var ErrGone",
+    "24-25 const Begin",
+    "26-27 const Abort",
+]
+
 GO_UNITS = [
     "1-4 gap",
-    "6-9 const One",
+    "6-7 const One",
+    "8-9 const Two",
     "11-14 type Point",
     "16-18 type Mover",
     "20-23 method Point.Move",
@@ -959,7 +1036,10 @@ RUST_WITHIN_UNITS = [
         ("typescript", TYPESCRIPT, TYPESCRIPT_UNITS),
         ("tsx", TSX, TSX_UNITS),
         ("javascript", JAVASCRIPT, JAVASCRIPT_UNITS),
+        ("javascript", EXPORTED, EXPORTED_UNITS),
+        ("c", C_POINTERS, ["1-1 type GetNumber", "2-2 type Load"]),
         ("go", GO, GO_UNITS),
+        ("go", GO_GROUPS, GO_GROUPS_UNITS),
         ("rust", RUST, RUST_UNITS),
         ("rust", RUST_WITHIN, RUST_WITHIN_UNITS),
         ("java", JAVA, JAVA_UNITS),

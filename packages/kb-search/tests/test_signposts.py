@@ -77,6 +77,7 @@ def test_what_says_something_of_its_own_is_none(text: str, media: str) -> None:
         "use std::fmt;\npub use crate::log::Log;\n// shown",
         'package main\n\nimport (\n\t"fmt"\n)',
         "const fs = require('fs');\nimport { a } from './a';",
+        '"use strict";\n\nconst\n    fs = require("fs"),\n    { a, b: c } = require("./a"),',
         "module.exports = {\n  get A() {\n    return require('./a')\n      .default;\n  },\n};",
         'const std = @import("std");\npub const Row = @import("row.zig").Row;',
         "pub mod rows;\nmod tests;\nuse rows::Row;",

@@ -54,7 +54,8 @@ _IMPORT = lazy_pattern(
         | \#\s*include\b.* | package\s.* | require\b.* | (?:const|let|var)\s.*\brequire\(.*
         | local\s.*\brequire\b.* | (?:pub\s+)?const\s+\w+\s*=\s*@import\(.* | (?:pub\s+)?mod\s+\w+;
         | (?:module\.)?exports\s*=\s*\{ | get\s+\w+\(\)\s*(?::\s*\S+\s*)?\{
-        | return\s+require\(.* | \.\w+;?
+        | return\s+require\(.* | \.\w+;? | const | var | ["']use\s(?:strict|client|server)["'];?
+        | (?:\w+|(?:\{\s*)?[\w\s,:]*\})\s*=\s*require\(.*
         | if\s+TYPE_CHECKING: | __all__\b.* | ["'][\w.*/-]+["'],? | [\w.]+(?:\s+as\s+\w+)?,
         | [()\[\]{};,]*
         | \#(?:if|ifdef|ifndef|else|elif|endif|undef|pragma)\b.* | \#\s*define\s+\w+

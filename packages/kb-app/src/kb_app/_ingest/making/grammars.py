@@ -147,10 +147,11 @@ LANGUAGES: dict[str, Language] = {
         """
         function: function_declaration
         method: method_declaration
-        type: type_declaration
-        const: const_declaration
-        var: var_declaration
+        type: type_spec type_alias
+        const: const_spec
+        var: var_spec
         """,
+        inside="const_declaration type_declaration var_declaration var_spec_list",
     ),
     "java": _row(
         "tree_sitter_java",

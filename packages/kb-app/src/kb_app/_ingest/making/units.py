@@ -35,6 +35,9 @@ __all__ = ["find_units"]
 _DEEPEST = 40
 """How many levels of namespaces, classes and blocks are looked into."""
 
+_GROUPS = frozenset({"const_declaration", "type_declaration", "var_declaration"})
+"""Declarations of Go, of one thing or of several in brackets: the first of these has the line that
+opens the bracket, and what is said of all."""
 _NEED_A_BODY = ("_specifier", "namespace_definition", "mod_item", "_namespace_declaration")
 
 
@@ -78,6 +81,8 @@ def _walk(nodes: Sequence[Node], place: _Place, around: _Lead | None = None) -> 
         if found is not None and first > place.head:
             yield from _unit(found, lead.before(first), last, place)
         elif found is None and _is_looked_through(node, language):
+            if node.type in _GROUPS:
+                lead.add(first, first)
             yield from _deeper(node, place, lead)
         lead.end(last)
 
@@ -106,6 +111,8 @@ def _holder(node: Node, kind: str, language: Language) -> Node | None:
         return None
     if (said := said_of(node)) is not None:
         return said.members
+    if kind == "class":
+        return _value(node)
     return node if kind == "const" and language.opened and _is_long(node) else None
 
 
@@ -196,6 +203,7 @@ def _is_defined(node: Node) -> bool:
 _LONGEST = 120
 _LONG_LINES = 4
 _SPACE = lazy_pattern(r"\s+")
+_REQUIRES = lazy_pattern(r"(?:await\s+)?(?:require|import)\s*\(")
 _GENERIC = lazy_pattern(r"<[^<>]*>|\[[^\[\]]*\]")
 _FUNCTIONS = frozenset({
     "arrow_function", "function_expression", "function", "generator_function", "class",
@@ -203,6 +211,7 @@ _FUNCTIONS = frozenset({
 })  # fmt: skip
 _ONLY_SAY = frozenset({"assignment", "call", "call_expression", "command"})
 """Constants that are units where they say what they are, and else are not."""
+_AROUND_NAMES = frozenset({"function_declarator", "parenthesized_declarator", "pointer_declarator"})
 _DECLARATORS = frozenset({
     "identifier", "field_identifier", "qualified_identifier", "destructor_name",
     "operator_name", "type_identifier", "operator_cast",
@@ -225,9 +234,20 @@ def _constant_kind(node: Node) -> str | None:
     value = _value(node)
     if value is not None and value.type in _FUNCTIONS:
         return "class" if value.type == "class" else "function"
+    if _takes(node):
+        return None
     if node.end_point.row - node.start_point.row + 1 < _LONG_LINES:
         return None
     return "const" if _is_constant(node.type, value) else None
+
+
+def _takes(node: Node) -> bool:
+    """Say whether a statement only gives names what other files define."""
+    declared = [child for child in node.named_children if child.type == "variable_declarator"]
+    values = [child.child_by_field_name("value") for child in declared]
+    return bool(values) and all(
+        value is not None and _REQUIRES.match(_text(value)) for value in values
+    )
 
 
 def _is_constant(kind: str, value: Node | None) -> bool:
@@ -262,7 +282,7 @@ def _declarator(node: Node) -> str:
 
 
 def _declares(kind: str) -> bool:
-    return kind in _DECLARATORS or kind == "function_declarator"
+    return kind in _DECLARATORS or kind in _AROUND_NAMES
 
 
 _OF_TESTS = lazy_pattern(r"(?:TYPED_)?TEST(?:_[FP])?")
@@ -348,13 +368,10 @@ def _method(node: Node) -> str:
     return f"{owner}.{_by_field(node)}" if owner else _by_field(node)
 
 
-def _first_spec(node: Node) -> str:
-    for child in node.children:
-        if child.type.endswith(("_spec", "_alias")):
-            return _by_field(child)
-        if child.type.endswith("_spec_list"):
-            return _first_spec(child)
-    return ""
+def _given(node: Node) -> str:
+    """Return what a line of Go declares; nothing of ``var _ io.Writer = …``, which only checks."""
+    name = _by_field(node)
+    return "" if name == "_" else name
 
 
 def _value(node: Node) -> Node | None:
@@ -377,10 +394,20 @@ def _constant(node: Node) -> str:
         if child.type == "variable_declarator":
             return _text(_single(child.child_by_field_name("name")))
         if child.type == "assignment_expression":
-            return _text(_single(child.child_by_field_name("left")))
+            name = _text(_single(child.child_by_field_name("left")))
+            return (_own_name(child) if name in _EXPORTS else "") or name
         if child.type == "variable_declaration":
             return _text(next((part for part in child.children if part.is_named), None))
     return ""
+
+
+_EXPORTS = frozenset({"exports", "module.exports"})
+
+
+def _own_name(assignment: Node) -> str:
+    """Return what a class or function calls itself that is all that a module of Node gives."""
+    value = assignment.child_by_field_name("right")
+    return _by_field(value) if value is not None and value.type in _FUNCTIONS else ""
 
 
 def _single(named: Node | None) -> Node | None:
@@ -430,7 +457,6 @@ def _head(node: Node) -> str:
 _FINDERS: dict[str, Callable[[Node], str]] = {
     "at_rule": _head,
     "companion_object": _own("Companion"),
-    "const_declaration": _first_spec,
     "deinit_declaration": _own("deinit"),
     "assignment": _said,
     "call": _said,
@@ -458,11 +484,11 @@ _FINDERS: dict[str, Callable[[Node], str]] = {
     "singleton_class": _own("self"),
     "subscript_declaration": _own("subscript"),
     "supports_statement": _head,
-    "type_alias": lambda node: _text(node.child_by_field_name("type")) or _by_field(node),
+    "const_spec": _given,
+    "var_spec": _given,
+    "type_alias": lambda node: _by_field(node) or _text(node.child_by_field_name("type")),
     "type_alias_statement": lambda node: _text(node.child_by_field_name("left")),
-    "type_declaration": _first_spec,
     "type_definition": lambda node: _by_field(node) or _declarator(node),
     "val_definition": _constant,
-    "var_declaration": _first_spec,
     "variable_declaration": _constant,
 }

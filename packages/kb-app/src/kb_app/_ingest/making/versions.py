@@ -33,7 +33,7 @@ __all__ += [
 ]
 
 BOOK = "book-6"
-CODE = "code-9"
+CODE = "code-10"
 HTML = "html-9"
 IMAGE = "image-1"
 MAIL = "mail-8"
