@@ -516,6 +516,68 @@ def test_a_constant_ends_before_what_closes_that_it_stands_in() -> None:
     assert (found["line_start"], found["line_end"]) == (2, 2)
 
 
+COMMENTED = """\
+#include "rows.h"
+
+/* Rows that are kept,
+ * and no more. */
+#define MOST_ROWS 40
+#define LEAST_ROWS 1
+// It begins here.
+// And goes on.
+static const char *NAME_OF_ROWS = "rows";
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"), [("MOST_ROWS", (3, 5)), ("LEAST_ROWS", (6, 6)), ("NAME_OF_ROWS", (7, 9))]
+)
+@pytest.mark.parametrize("path", ["a.c#", ""])
+def test_a_constant_begins_with_the_comment_above_it(
+    path: str, name: str, lines: tuple[int, int]
+) -> None:
+    with kb_of(document("a.c", COMMENTED, media="code", code_lang="c")) as kb:
+        found = kb.fetch(f"{path}{name}")
+
+    assert (found["line_start"], found["line_end"]) == lines
+
+
+def test_a_unit_ends_before_what_closes_those_around_it() -> None:
+    """Its passage has that, too: the last method of a class ended with the ends of that."""
+    code = "module Den\n  class Otter\n    def dig\n      1\n    end\n  end\nend\n"
+    units = (
+        _unit("module", "Den\n", "Den", 1, "module", code),
+        _unit("  class", "Otter\n", "Den.Otter", 2, "class", code),
+        _unit("    def", "end\nend\n", "Den.Otter.dig", 3, "method", code),
+    )
+    with kb_of(document("a.rb", code, media="code", blocks=units)) as kb:
+        found = kb.fetch("Den.Otter.dig")
+        ends = [entry["line_end"] for entry in kb.outline("a.rb")["entries"]]
+
+    assert (found["line_start"], found["line_end"], ends) == (3, 5, [7, 6, 5])
+
+
+def test_a_member_is_fetched_by_its_name_as_it_is_spelled() -> None:
+    """Beside a function whose name differs in case."""
+    code = "func Listen() int {\n}\nfunc (a *Address) listen() int {\n}\n"
+    units = (
+        _unit("func L", "{\n}\n", "Listen", 1, "function", code),
+        _unit("func (a", "int {\n}\n", "Address.listen", 1, "method", code),
+    )
+    units = (units[0], units[1] | {"end": len(code)})
+    with kb_of(document("a.go", code, media="code", blocks=units)) as kb:
+        assert [kb.fetch(f"a.go#{name}")["line_start"] for name in ("listen", "Listen")] == [3, 1]
+
+
+def test_a_type_is_found_by_the_name_behind_one_that_ends_so() -> None:
+    code = "typedef struct _row {\n  int a;\n} row;\n\nint rows(row *a);\n"
+    unit = _unit("typedef", "} row;", "row", 1, "type", code)
+    with kb_of(document("a.h", code, media="code", blocks=(unit,))) as kb:
+        found = kb.fetch("row")
+
+    assert (found["line_start"], found["line_end"]) == (1, 3)
+
+
 OVERLOADED = """\
 interface $Otter {}
 const $Otter = class {

@@ -355,6 +355,25 @@ def test_what_gives_a_name_a_value_or_begins_a_function_is_a_definition(
 
 @pytest.mark.parametrize(
     ("line", "is_one"),
+    [
+        ("  MOST_WALKS = 3", True),
+        ("      MOST_WALKS = 3,", True),
+        ("  most(MOST_WALKS = 3)", False),
+        ("    MOST_WALKS=3,", False),
+        ("    MOST_WALKS == 3", False),
+    ],
+)
+def test_a_constant_that_is_set_in_is_a_definition(line: str, is_one: bool) -> None:
+    """Of a class of Ruby or Python, of an enum of C: it came after its uses."""
+    code = document("a.rb", f"class Walk\n{line}\nend\n", media="code")
+
+    (found,) = asked(code, pattern="MOST_WALKS")["files"]
+
+    assert ["is_definition" in each for each in found["lines"]] == [is_one]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
     [('option(WALK "Go out." ON)', True), ("set(WALK ON)", True), ("if(WALK)", False)],
 )
 def test_an_option_of_cmake_is_defined_where_it_has_its_default(line: str, is_one: bool) -> None:

@@ -13,7 +13,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kb_app._media import has_lines
-from kb_app._outlines import Entry, comes_from_elsewhere, end_of, entries_of, joined, symbols_of
+from kb_app._outlines import (
+    Entry,
+    beginning_of,
+    comes_from_elsewhere,
+    end_of,
+    entries_of,
+    joined,
+    symbols_of,
+)
 from kb_app._search.constants import beginning, naming, spelling
 from kb_app._search.defining import is_constant
 from kb_app._search.filtering import nearest_of
@@ -182,7 +190,8 @@ class _Code:
                 symbol, is_given = f"{owner}.{last}", _ends_so(f"{owner}.{last}", name)
             if not is_given or ("." in name and not symbol):
                 continue
-            at = f"{doc['path']}:{line['line']}-{end_of(lines, line['line'])}"
+            first = beginning_of(lines, line["line"])
+            at = f"{doc['path']}:{first}-{end_of(lines, line['line'])}"
             found.append(_Definition(symbol, at, doc))
         return [one for one in found if not one.symbol] or found
 
@@ -427,6 +436,7 @@ def _called(entries: Sequence[Entry], name: str) -> list[Entry]:
     wanted = _slug(name)
     called = [entry for entry in entries if name in {entry.symbol, _plain(entry.symbol)}]
     called = called or [one for one in entries if name in _TERMS.findall(one.fields["name"])]
+    called = called or [one for one in entries if one.symbol and _ends_so(one.symbol, name)]
     called = called or [entry for entry in entries if _slug(entry.fields["name"]) == wanted]
     for beside in (_NUMBER, _BRACKETS, _OWNER):
         called = called or [

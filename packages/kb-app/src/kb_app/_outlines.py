@@ -25,8 +25,8 @@ from kb_core.values import dataclass, replace
 if TYPE_CHECKING:
     from kb_core.wire import types
 
-__all__ = ["Entry", "comes_from_elsewhere", "end_of", "entries_of", "joined", "outline_of"]
-__all__ += ["symbols_of"]
+__all__ = ["Entry", "beginning_of", "comes_from_elsewhere", "end_of", "entries_of", "joined"]
+__all__ += ["outline_of", "symbols_of"]
 
 _OUTLINE_SHARE = 20
 _LEAST_OUTLINE = 1_000
@@ -48,6 +48,11 @@ _DOCUMENTED = re.compile(r"\s*(?:@\w+\s+(?:~[sS])?|[bfruBFRU]{0,2})(\"{3}|'{3})"
 """What opens documentation of several lines: of Python, Elixir, Julia."""
 _HERE = re.compile(r"(?<![<\w])<<[-~<]?[\"']?([A-Z_]\w*)[\"']?[^<>]*$")
 """What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
+_COMMENT = re.compile(
+    r"\s*(?://|/\*|\*(?=[\s/])|--\s|;;|#(?![!\[]|\s*(?:define|el|endif|if|include|pragma|undef)))"
+)
+_LONGEST_COMMENT = 40
+"""Lines above what it is about; more are of a file."""
 _LONGEST_TEXT = 2_000
 """Lines of a text that a constant has, at most."""
 
@@ -119,6 +124,18 @@ def joined(entries: Iterable[Entry]) -> list[Entry]:
                 continue
         found.append(entry)
     return found
+
+
+def beginning_of(lines: Sequence[str], first: int) -> int:
+    """Return the line, from 1, with which the comment begins right above line *first*, or that."""
+    own, begins = indent_of(lines[first - 1]), first
+    for number in range(first - 1, max(0, first - 1 - _LONGEST_COMMENT), -1):
+        line = lines[number - 1]
+        # Lines of ``/* … */`` are set in by one more.
+        if not _COMMENT.match(line) or not own <= indent_of(line) <= own + 1:
+            break
+        begins = number
+    return begins
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
@@ -233,8 +250,8 @@ def entries_of(snapshot: IndexSnapshot, doc: StoredDoc, text: str) -> Iterator[E
         if kind := head.get("symbol_kind"):
             fields["kind"] = kind
         if by_lines:
-            body = text[start:end].rstrip()
-            fields["line_start"], fields["line_end"] = lines.lines_of(start, start + len(body))
+            last = start + _own_length(text, start, end)
+            fields["line_start"], fields["line_end"] = lines.lines_of(start, last)
         elif before := bisect_right(starts, start):
             fields["uri"] = places[before - 1][1]
         yield Entry(_level(head), end - start, fields, head.get("symbol") or "")
@@ -251,13 +268,24 @@ def symbols_of(doc: StoredDoc, text: str, wanted: Callable[[str], bool]) -> Iter
         while after < len(heads) and _level(heads[after]) > level:
             after += 1
         end = max(_end(head), _end(heads[after - 1]))
-        last = start + len(text[start:end].rstrip()) - 1
+        last = start + _own_length(text, start, end) - 1
         fields: types.OutlineEntries = {"level": level, "name": symbol}
         if kind := head.get("symbol_kind"):
             fields["kind"] = kind
         fields["line_start"] = text.count("\n", 0, start) + 1
         fields["line_end"] = fields["line_start"] + text.count("\n", start, max(start, last))
         yield Entry(level, end - start, fields, symbol)
+
+
+def _own_length(text: str, start: int, end: int) -> int:
+    """Return how long a unit is without what closes those around it, which its block has, too."""
+    body = text[start:end].rstrip()
+    own = indent_of(body.partition("\n")[0])
+    while own and (at := body.rfind("\n")) > 0:
+        if not _CLOSES.match(body, at + 1) or indent_of(body[at + 1 :]) >= own:
+            break
+        body = body[:at].rstrip()
+    return len(body)
 
 
 def _heads(doc: StoredDoc) -> list[Mapping[str, Any]]:

@@ -46,8 +46,9 @@ _GIVES = (
     rb"#[ \t]*define[ \t]+(\w+)|define\([ \t]*[\"'](\w+)[\"'][ \t]*,"
     rb"|(?:option|set%b)\([ \t]*(\w+)(?=[ \t])"
     rb"|(?=[^\n]*=)"
-    rb"(?:[ \t]+(?=(?:public|private|protected|internal|static|const[ \t]+val)\b))?"
-    rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
+    rb"(?:[ \t]+(?=(?:public|private|protected|internal|static|const[ \t]+val)\b"
+    rb"|[A-Z][A-Z0-9]*_[A-Z0-9_]*[ \t]+=[ \t]))?"
+    rb"(?:[\w<>\[\],.?]+[ \t]+){0,6}\*{0,2}(\w+)[ \t]*(?::[^=\n]*)?=(?!=)"
 )
 """What a line begins with that gives a name a value, at the margin or as a member of a class, or
 makes a macro or an option of CMake; there ``set(NAME value)`` gives one, too."""
@@ -222,9 +223,15 @@ def _name_of(data: bytes, name: bytes, start: int) -> int:
     lead = _LEAD.match(data, start, start + _LONGEST_LEAD) if name else None
     first = lead.end() if lead else start
     at = data.find(name, first, first + _HEAD_BYTES)
-    while name and at >= 0 and _REMARK.match(data, data.rfind(b"\n", 0, at) + 1):
+    while name and at >= 0 and _is_no_name(data, at, name):
         at = data.find(name, at + 1, first + _FARTHEST)
     return at if at >= 0 else max(start, data.find(name, start, start + _HEAD_BYTES))
+
+
+def _is_no_name(data: bytes, at: int, name: bytes) -> bool:
+    """Say whether *name* at a place stands in a comment, or in a longer name."""
+    is_part = _goes_on(data, at - 1, name[:1]) or _goes_on(data, at + len(name), name[-1:])
+    return is_part or _REMARK.match(data, data.rfind(b"\n", 0, at) + 1) is not None
 
 
 def _places(data: bytes, name: bytes, line: tuple[int, int]) -> Iterator[tuple[int, int]]:
