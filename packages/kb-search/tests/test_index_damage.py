@@ -26,7 +26,7 @@ from kb_core.testing.fakes import HashEmbedder
 from kb_core.testing.packed import put_instead
 from kb_search.opening import ROWS, control_of, payload_of, translate_errors
 from kb_search.reader import Reader
-from kb_search.schema import chunk_document, chunk_payload, doc_shared
+from kb_search.schema import Terms, chunk_document, chunk_payload, doc_shared
 from kb_search.statistics import Counted
 from kb_search.sums import NAME, begin, leave, living, look, read_sums, verify
 from kb_search.writer import Writer
@@ -320,7 +320,7 @@ def test_what_is_not_stored_of_a_passage_is_told_all_the_same(
     doc = document("a.md", "text", lang=lang, repo=repo)
     shared = doc_shared(doc, keep_absent=False)
 
-    made = chunk_document(chunk, {}, shared, {"stem": ""}, {})
+    made = chunk_document(chunk, {}, shared, Terms({"stem": ""}, {}, ""))
 
     whole = chunk_payload(chunk, doc_shared(doc)).decode("utf-8", "surrogatepass")
     assert payload_of(made, "chunk") == json.loads(whole)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from kb_app._ingest.workers.companion import Companion
     from kb_app._ingest.workers.process import Spare
     from kb_app._write import WriteSession
     from kb_app.config import Config
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
     from kb_core.stored import QueryResult
     from kb_search.milvus import Place
+    from kb_search.terms import Task, Told
     from kb_store import WriterLock
 
 __all__ = ["LazyEmbedder", "open_session", "parts_of"]
@@ -229,11 +231,22 @@ def open_session(
         data,
         lock=WriterLock(data.lock, lock_wait_secs, clock),
         store=partial(Store.open, data.store, clock),
-        index=index or partial(Writer, data_dir),
+        index=index or partial(Writer, data_dir, _companion),
         restore=partial(_restore, data_dir) if index is None else _restores_nothing,
         finish=_finish,
         hear=hear,
     )
+
+
+def _companion() -> Companion[Task, Told] | None:
+    """Return what makes terms in another process, where there is a core for it."""
+    from kb_app.config._rules import available_cores
+
+    if available_cores() == 1:
+        return None
+    from kb_app._ingest.workers.companion import Companion
+
+    return Companion("kb_search.terms:terms_of_all")
 
 
 def _restore(data_dir: Path, store: Store) -> int:

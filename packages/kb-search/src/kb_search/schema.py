@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tantivy
 
@@ -39,10 +39,14 @@ from kb_search.statistics import SCORED_FIELDS, pivots
 from kb_search.texts import WHOLE, is_whole
 from kb_search.weighing import AGAIN, FILLING
 
+if TYPE_CHECKING:
+    from kb_search.terms import Asked, Passage
+
 __all__ = [
     "CHUNK_FIELDS",
     "CHUNK_STREAMS",
     "RAW_FIELDS",
+    "Terms",
     "alias_document",
     "changed_of",
     "chunk_document",
@@ -110,6 +114,18 @@ _CAMEL_SIGN = lazy_pattern(r"[A-Z](?<=[a-z][A-Z])")
 Fields: TypeAlias = dict[str, Any]
 """Values of a record by the names of its fields, several as a list."""
 
+
+class Terms(NamedTuple):
+    """What a chunk is ranked by."""
+
+    texts: Mapping[str, str]
+    """The ``scored_texts``."""
+    lengths: Mapping[str, int]
+    """Their ``lengths_of``."""
+    again: str
+    """What it was ``told_again``."""
+
+
 _MOST_SEEN = 100_000
 """Terms of a document that are known again. No book has half as many; a dump of numbers has a
 million of them, and says nothing by any."""
@@ -172,7 +188,9 @@ def length_field(name: str) -> str:
 _LENGTH_FIELDS = {name: length_field(name) for name in SCORED_FIELDS}
 
 
-def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> dict[str, str]:
+def scored_texts(
+    chunk: ChunkRecord | Passage, doc: DocumentRecord | Asked, streams: Streams
+) -> dict[str, str]:
     """Return the terms of a chunk by scored field, parted by spaces."""
     symbol, names = _symbol(chunk.symbol) if chunk.symbol else ("", "")
     padding = _SIGNPOST_PADDING if is_signpost(chunk.text, doc.media) else _PADDING
@@ -189,7 +207,7 @@ def scored_texts(chunk: ChunkRecord, doc: DocumentRecord, streams: Streams) -> d
     }
 
 
-def _name_parts(chunk: ChunkRecord, doc: DocumentRecord) -> str:
+def _name_parts(chunk: ChunkRecord | Passage, doc: DocumentRecord | Asked) -> str:
     """Return the stems of the parts of names such as ``takeLease`` in code.
 
     Languages that write ``take_lease`` have them as words. In prose such a word is a name whose
@@ -225,19 +243,14 @@ def _joined(terms: Iterable[str]) -> str:
 
 
 def chunk_document(
-    chunk: ChunkRecord,
-    fields: Fields,
-    shared: bytes,
-    texts: Mapping[str, str],
-    lengths: Mapping[str, int],
-    again: str = "",
+    chunk: ChunkRecord, fields: Fields, shared: bytes, terms: Terms
 ) -> tantivy.Document:
     """Return a chunk as tantivy indexes it.
 
     *fields* are the ``doc_fields`` of its document, *shared* is what it shares of ``doc_shared``
-    without what is absent, *texts* are its ``scored_texts``, *lengths* theirs, and *again* is
-    what it was ``told_again``.
+    without what is absent.
     """
+    texts, lengths, again = terms
     is_signpost = texts["stem"].startswith(_SIGNPOST_PADDING)
     # In one call: forty of the engine's take twice as long.
     return tantivy.Document.from_dict(

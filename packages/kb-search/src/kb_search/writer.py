@@ -14,9 +14,9 @@ operation of a writer can be lost while small segments wait for a merge).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from threading import Thread
@@ -30,7 +30,6 @@ from kb_core.errors import IndexCorrupt
 from kb_core.records import Control, DocumentRecord, Publication, VectorFiles
 from kb_core.values import replace
 from kb_search import common_words, sums
-from kb_search.analysis import analyze
 from kb_search.narrowing import only
 from kb_search.opening import (
     CONTROL,
@@ -45,6 +44,7 @@ from kb_search.opening import (
     translate_errors,
 )
 from kb_search.schema import (
+    Terms,
     alias_document,
     chunk_document,
     chunks_schema,
@@ -57,12 +57,9 @@ from kb_search.schema import (
     has_records,
     key_of,
     length_field,
-    lengths_of,
     record_keys,
     records_schema,
-    scored_texts,
     text_document,
-    told_again,
     tombstone,
 )
 from kb_search.statistics import (
@@ -75,6 +72,7 @@ from kb_search.statistics import (
     measure,
     pivots,
 )
+from kb_search.terms import Companion, terms_beside, terms_of
 from kb_search.vector_files import cut_tails, remove_other_generations, start
 
 __all__ = ["Writer"]
@@ -82,14 +80,15 @@ __all__ = ["Writer"]
 _CHUNK_HEAP_BYTES = 40_000_000
 _RECORD_HEAP_BYTES = 16_000_000
 _MADE_AHEAD = 2_000
-"""Of how many passages at most the terms are made before a publication is begun."""
+"""Of how many passages at most the terms are made before a publication is begun; of a publication
+with as many, a companion makes them: it starts in the time that a thousand take."""
 _MOST_FILLINGS = 8
 _WORTH_EXPUNGING = 1000
 
 _VERIFIED_BYTES = 1 << 26
 """What a writer reads of an index before it goes on with it: 16 ms; a small index, whole."""
 
-Made: TypeAlias = tuple[tantivy.Document, dict[str, int]]
+Made: TypeAlias = tuple[tantivy.Document, Mapping[str, int]]
 """A chunk as the engine takes it, and its lengths by field."""
 
 
@@ -98,9 +97,15 @@ class Writer:
 
     What a writer left here is verified first, all of it up to a size; where anything is
     damaged, it is dropped whole, and ``damage`` says what it was.
+
+    *find_companion* is asked once, when there is much to prepare, for a process that makes terms
+    beside this one; the writer closes it.
     """
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(
+        self, data_dir: Path, find_companion: Callable[[], Companion | None] = lambda: None
+    ) -> None:
+        self._find_companion = find_companion
         self._data_dir = data_dir
         self._lexical_dir = data_dir / "lexical"
         self._vectors_dir = data_dir / "vectors"
@@ -154,14 +159,23 @@ class Writer:
 
     def publish(self, publication: Publication, /) -> Control:
         """Make *publication* what readers see; publishing it again changes nothing."""
-        return self._publish(publication, _made(publication.documents))
+        return self._publish(publication, _made(_terms_here(publication.documents)))
 
     def prepare(self, publication: Publication, /) -> Callable[[], Control]:
         """Make the terms of *publication*; return what publishes it."""
+        documents = publication.documents
         with translate_errors("prepare a publication"):
-            made = _made(publication.documents)
+            many = sum(len(doc.chunks) for doc in documents) >= _MADE_AHEAD
+            if many and (companion := self._companion) is not None:
+                made = _made(terms_beside(documents, companion))
+                return partial(self._publish, publication, made)
+            made = _made(_terms_here(documents))
             first = list(islice(made, _MADE_AHEAD))
         return partial(self._publish, publication, chain(first, made))
+
+    @cached_property
+    def _companion(self) -> Companion | None:
+        return self._find_companion()
 
     def _publish(self, publication: Publication, made: Iterator[Made]) -> Control:
         before = self._control or Control(store_id=publication.store_id)
@@ -210,7 +224,7 @@ class Writer:
                     control = _advance(control, publication, files)
                     rev = publication.sequence
                     self._add_records(publication, rev if shown is None else min(shown, rev))
-                    lengths = self._add_chunks(_made(publication.documents))
+                    lengths = self._add_chunks(_made(_terms_here(publication.documents)))
                     counted = counted.plus(lengths)
                     control = replace(control, statistics=add_up(control.statistics, lengths))
                 control = replace(control, records_sequence=control.sequence)
@@ -232,6 +246,8 @@ class Writer:
 
     def close(self) -> None:
         """Wait for merges, fill up what they changed, and let go; closing twice is harmless."""
+        if (companion := self.__dict__.get("_companion")) is not None:
+            companion.close()
         if not self._is_open or self._chunks.is_closed:
             return
         counting = _Aside()
@@ -423,7 +439,7 @@ class Writer:
         for lengths in fillers:
             self._chunks.writer.add_document(filler_document(lengths))
 
-    def _add_chunks(self, made: Iterable[Made]) -> list[dict[str, int]]:
+    def _add_chunks(self, made: Iterable[Made]) -> list[Mapping[str, int]]:
         """Add chunks; return their lengths by field."""
         add, added = self._chunks.writer.add_document, []
         for document, lengths in made:
@@ -440,16 +456,18 @@ class Writer:
                 continue
 
 
-def _made(documents: Iterable[DocumentRecord]) -> Iterator[Made]:
-    """Yield the chunks of *documents*: nothing of the index is looked at, or changed."""
-    for doc in documents:
+def _made(told: Iterable[tuple[DocumentRecord, Iterable[Terms]]]) -> Iterator[Made]:
+    """Yield the chunks of documents, of their terms: nothing of the index is looked at."""
+    for doc, chunks in told:
         shared, fields = doc_shared(doc, keep_absent=False), doc_fields(doc)
-        seen: set[str] = set()
-        for chunk in doc.chunks:
-            texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
-            lengths = lengths_of(texts)
-            again = told_again(texts["stem"], seen) if len(doc.chunks) > 1 else ""
-            yield chunk_document(chunk, fields, shared, texts, lengths, again), lengths
+        for chunk, terms in zip(doc.chunks, chunks, strict=True):
+            yield chunk_document(chunk, fields, shared, terms), terms.lengths
+
+
+def _terms_here(
+    documents: Iterable[DocumentRecord],
+) -> Iterator[tuple[DocumentRecord, Iterable[Terms]]]:
+    return ((doc, terms_of(doc)) for doc in documents)
 
 
 class _Aside:
