@@ -868,6 +868,19 @@ def test_what_stands_before_lines_counts_as_what_they_say(told: dict[str, Any]) 
         assert tokens_of(grep_text(found, max_tokens)) <= max_tokens
 
 
+def test_lists_at_the_end_leave_room_where_there_is_little() -> None:
+    found = _matching(*[3] * 20)
+    for file in found["files"]:
+        file["doc_path"] = f"packages/otters-and-herons/{file['doc_path']}"
+        file["lines"][0]["text"] = "from dens import otter"
+        file["lines"][0]["spans"], file["lines"][1]["spans"] = [[17, 22]], [[0, 5]]
+
+    for max_tokens in (100, 110, 150, 300):
+        text = grep_text(found, max_tokens)
+        assert tokens_of(text) <= max_tokens
+        assert "\nimported or listed: " in text
+
+
 def test_a_line_that_is_said_twice_at_one_moment_has_one_place() -> None:
     found = _matching(2)
     said = {"text": "an otter", "is_match": True, "uri": "a.flac#t=0:01.000,0:09.000"}

@@ -68,8 +68,8 @@ _SEVERAL_LANGUAGES = 3
 """From so many on, a message of a program is told in one of them."""
 _MESSAGE = re.compile(r"\s*(?:<\w[^>]*?\bname=\"([^\"]+)\"|[\"']?([\w.-]+)[\"']?\s*(?:=>|[:=]))")
 """What a message is called in a file of messages."""
-_LONGEST_LIST = 300
-"""Characters of places, or of names, at the end."""
+_LONGEST_LIST, _LISTED_PART = 300, 4
+"""Characters of places, or of names, at the end, and the part of the room that each list has."""
 _ELSEWHERE = "not defined here: "
 _NAME = re.compile(r"[^\W\d]\w*")
 _CUT = "…"
@@ -85,9 +85,10 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     room -= sum(weight(line) + 1 for line in first) + weight(_OVER) + _COUNTED
     files, naming = _without_naming(_without_translations(_without_copies(found["files"])))
     named_alone = len(found["files"]) - len(files)
-    said_at_end = [_in_a_line(_NAMED, naming)] if naming else []
+    most = min(_LONGEST_LIST, room // _LISTED_PART)
+    said_at_end = [_in_a_line(_NAMED, naming, most)] if naming else []
     if is_all and (elsewhere := _from_elsewhere(found)):
-        said_at_end.append(_in_a_line(_ELSEWHERE, elsewhere))
+        said_at_end.append(_in_a_line(_ELSEWHERE, elsewhere, most))
     room -= sum(weight(line) + 1 for line in said_at_end)
     several = {file["doc_path"] for file in files if _times(files, file["doc_path"]) > 1}
     heads = [_head(file, several) for file in files]
@@ -282,10 +283,10 @@ def _without_naming(files: Sequence[_Json]) -> tuple[list[_Json], list[str]]:
     return kept, places
 
 
-def _in_a_line(label: str, said: Sequence[str]) -> str:
-    """Return what is said as far as it is worth a line, and how much more there is."""
+def _in_a_line(label: str, said: Sequence[str], most: int = _LONGEST_LIST) -> str:
+    """Return what is said in so many characters at *most*, and how much more there is."""
     spent = accumulate(len(one) + 2 for one in said)
-    shown = [one for one, so_far in zip(said, spent, strict=True) if so_far <= _LONGEST_LIST]
+    shown = [one for one, so_far in zip(said, spent, strict=True) if so_far <= most]
     more = [f"{len(said) - len(shown)} more"] if len(shown) < len(said) else []
     return label + ", ".join([*shown, *more])
 
