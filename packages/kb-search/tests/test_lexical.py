@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -113,17 +113,35 @@ def test_what_is_asked_for_in_another_thing_comes_before_that(tmp_path: Path, qu
         "Abc::drop": "to drop",
         "Abc": "struct Abc, Abc, Abc, drop, drop, drop",
     }
+    found = search(called(tmp_path, texts), query)
+
+    assert found[0] == texts[query.rsplit(maxsplit=1)[-1]]
+
+
+def called(folder: Path, texts: Mapping[str, str]) -> Snapshot:
+    """Return an index of passages by the names that they define."""
     corpus, documents = Corpus(), []
     for n, (symbol, text) in enumerate(texts.items()):
         made = corpus.document(f"{n}.py", text, title="x")
         chunks = tuple(replace(chunk, symbol=symbol) for chunk in made.chunks)
         documents.append(replace(made, chunks=chunks))
-    with closing(Writer(tmp_path)) as writer:
+    with closing(Writer(folder)) as writer:
         writer.publish(corpus.publication(*documents))
+    return Reader(folder).snapshot()
 
-    found = search(Reader(tmp_path).snapshot(), query)
 
-    assert found[0] == texts[query.rsplit(maxsplit=1)[-1]]
+@pytest.mark.parametrize(("query", "first"), [("encode utf8 streams", "encode"), ("Utf8", "Utf8")])
+def test_a_word_of_letters_and_digits_is_no_name_that_only_code_spells(
+    tmp_path: Path, query: str, first: str
+) -> None:
+    """What is called so came before all that says the other words."""
+    texts = {
+        "Utf8": "class Utf8: of Utf8",
+        "encode": "def encode: streams of Utf8, which it encodes",
+        **{f"other{n}": f"other text {n}" for n in range(40)},
+    }
+
+    assert search(called(tmp_path, texts), query)[0] == texts[first]
 
 
 def test_words_side_by_side_rank_above_the_same_words_apart(tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ def _parting(kept: str) -> bytes:
 
 _AT_SIGNS, _AT_SIGNS_BUT_COLONS = _parting(_JOINING), _parting(f"{_JOINING}:")
 _CAMEL = lazy_pattern(r"[^\W\d_][0-9]|[0-9][^\W\d_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_CAMEL_OF_LETTERS = lazy_pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_PART = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
 _MARKS = lazy_pattern("[\u0300-\u036f]")
 
@@ -126,8 +127,9 @@ class Streams:
 class Term(NamedTuple):
     """One word of a query and every form under which a document may hold it.
 
-    ``kind`` is ``word``, ``identifier`` (a camelCase word), ``part`` (of one), ``whole``
-    (a compound) or ``cjk`` (a run; its bigrams are in ``forms``, in order).
+    ``kind`` is ``word``, ``identifier`` (a camelCase word), ``part`` (of one, or of letters
+    and digits: ``utf8`` is a word), ``whole`` (a compound) or ``cjk`` (a run; its bigrams are
+    in ``forms``, in order).
     """
 
     kind: str
@@ -141,6 +143,12 @@ class Term(NamedTuple):
     def only_asks(self) -> bool:
         """Whether it says that something is asked, and nothing of what (``asking``)."""
         return self.count < 1
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there are terms of what it consists of: a compound, ``takeLease``, ``utf8``."""
+        is_mixed = not (self.exact.isalpha() or self.exact.isdigit())
+        return self.kind in {"whole", "identifier"} or (self.kind == "word" and is_mixed)
 
     @property
     def is_symbolic(self) -> bool:
@@ -252,7 +260,8 @@ def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
     words = _WORD.findall(bare)
     for word in words:
         parts = _parts(word)
-        yield _word_term("identifier" if parts else "word", word, langs)
+        is_camel = bool(parts) and _CAMEL_OF_LETTERS.search(word) is not None
+        yield _word_term("identifier" if is_camel else "word", word, langs)
         for part in parts:
             yield _word_term("part", part, langs)
     if len(words) > 1:

@@ -162,16 +162,16 @@ def read_as(
 ) -> tuple[tuple[str, str], ...]:
     """Return the same as words, to be told; a name once, and not its parts."""
     told = respelled(query, statistics, langs)
-    names = " ".join(term.exact for term, _ in told if term.kind in {"whole", "identifier"})
+    names = " ".join(term.exact for term, _ in told if term.has_parts)
     return tuple(
         (term.exact, other.exact)
         for term, other in told
-        if term.kind in {"whole", "identifier"} or term.exact not in names
+        if term.has_parts or term.exact not in names
     )
 
 
 def _read_as(term: Term, statistics: Frequencies, langs: Sequence[str]) -> Term | None:
-    fields = _NAME_FIELDS if term.kind in {"whole", "identifier"} else _WORD_FIELDS
+    fields = _NAME_FIELDS if term.has_parts else _WORD_FIELDS
     candidates = [*neighbours(term.exact)]
     held = statistics.held((field, word) for field in fields for word in candidates)
     if not held:
