@@ -542,6 +542,13 @@ def test_a_constant_begins_with_the_comment_above_it(
     assert (found["line_start"], found["line_end"]) == lines
 
 
+def test_a_choice_between_constants_gives_none_a_value() -> None:
+    uses = document("a.c", "  send(meets ?\n    MOST_ROWS : LEAST_ROWS);\n", media="code")
+    gives = document("a.h", "#define MOST_ROWS 40\n", media="code", code_lang="c")
+    with kb_of(uses, gives) as kb:
+        assert kb.fetch("MOST_ROWS")["doc_path"] == "a.h"
+
+
 def test_a_unit_ends_before_what_closes_those_around_it() -> None:
     """Its passage has that, too: the last method of a class ended with the ends of that."""
     code = "module Den\n  class Otter\n    def dig\n      1\n    end\n  end\nend\n"

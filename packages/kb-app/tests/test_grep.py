@@ -341,6 +341,9 @@ def test_a_part_of_a_name_is_no_definition(pattern: str, is_one: bool) -> None:
         ("walk == 3", False),
         ("    walk = 3", False),
         ("walk(speed=3)", False),
+        ("    class walk(Base):", True),
+        ("    class walk {", True),
+        ("    class walk is no class", False),
     ],
 )
 def test_what_gives_a_name_a_value_or_begins_a_function_is_a_definition(

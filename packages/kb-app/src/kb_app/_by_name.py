@@ -66,7 +66,7 @@ _MANY_DOCUMENTS = 1_000
 """With a name: it is looked for first where passages define it."""
 _MOST_CLASSES = 20
 """Names in heads of classes that are followed."""
-_KEY = re.compile(r"\s*[\"']?(\w+)[\"']?\s*(?::|=>)\s*\S")
+_KEY = re.compile(r"\s*[\"']?(\w+)[\"']?(?::(?!:)|\s*=>)\s*\S")
 _MEMBER = re.compile(r"\s+(?:[\w<>\[\],.?]+\s+){0,4}([\w$]+)\s*\??\s*(?::|=(?![=>]))")
 _CLASSES = frozenset(
     ("class", "enum", "extension", "interface", "module", "namespace", "object", "struct", "trait")

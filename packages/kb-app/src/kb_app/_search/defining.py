@@ -59,9 +59,11 @@ _BEGINS = (
     rb"(?:function\*?|def|fn|func|sub)[ \t]+(?:\w+(?:\.|::|:(?=\w+[ \t]*\()))*(\w+)"
 )
 """What a line begins with that begins a function, which may be within another one."""
+_BEGINS_CLASS = rb"[ \t]+class[ \t]+(\w+)(?=[ \t]*[({:])"
+"""What a line begins with that begins a class, which may be within a function."""
 _GIVEN = re.compile(_GIVES % rb"(?=[^\n]*(?:=|define|option\())")
 _WITHIN = re.compile(_BEGINS)
-_HEAD = re.compile(b"%b|%b" % (_GIVEN.pattern, _BEGINS))
+_HEAD = re.compile(b"%b|%b|%b" % (_GIVEN.pattern, _BEGINS, _BEGINS_CLASS))
 _CMAKE_HEAD = re.compile(b"%b|%b" % (_GIVES % b"", _BEGINS))
 _R_HEAD = re.compile(b"%b|%b" % (_GIVES_OF_R, _HEAD.pattern))
 _R_GIVEN = re.compile(b"%b|%b" % (_GIVES_OF_R, _GIVEN.pattern))
