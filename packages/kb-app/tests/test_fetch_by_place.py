@@ -520,6 +520,7 @@ COMMENTED = """\
 #include "rows.h"
 
 /* Rows that are kept,
+ *
  * and no more. */
 #define MOST_ROWS 40
 #define LEAST_ROWS 1
@@ -530,7 +531,7 @@ static const char *NAME_OF_ROWS = "rows";
 
 
 @pytest.mark.parametrize(
-    ("name", "lines"), [("MOST_ROWS", (3, 5)), ("LEAST_ROWS", (6, 6)), ("NAME_OF_ROWS", (7, 9))]
+    ("name", "lines"), [("MOST_ROWS", (3, 6)), ("LEAST_ROWS", (7, 7)), ("NAME_OF_ROWS", (8, 10))]
 )
 @pytest.mark.parametrize("path", ["a.c#", ""])
 def test_a_constant_begins_with_the_comment_above_it(

@@ -575,7 +575,25 @@ def test_a_long_key_is_cut_at_those_within_it() -> None:
     )
 
     assert places(source, "yaml") == [
-        *("on 1-1", "jobs.build 2-25", "jobs.deploy.all 27-48", "env 49-50")
+        *("on 1-1", "jobs 2-2", "jobs.build 3-25", "jobs.deploy.all 27-48", "env 49-50")
+    ]
+
+
+def test_what_has_a_name_within_a_long_item_is_a_unit_too() -> None:
+    """Of a task whose first key came next, the name was lost, and of a block all names."""
+    fill = "".join(f"        k{n}: v\n" for n in range(15))
+    text = "".join(f"      echo {n}: x\n" for n in range(40))
+    source = (
+        "- name: Before\n  a: b\n- name: Recover\n  when: x\n  block:\n"
+        f"    - name: Stop /a.b\n      m:\n{fill}"
+        f"    # Starts.\n    - name: Start\n      m:\n{fill}"
+        f"- name: Run\n  shell: |\n{text}"
+    )
+
+    assert places(source, "yaml") == [
+        *("Before 1-2", "Recover 3-3", "Recover.when 4-4", "Recover.block 5-5"),
+        *("Recover.block.Stop /a.b 6-22", "Recover.block.Start 23-40"),
+        *("Run 41-41", "Run.shell 42-82"),
     ]
 
 

@@ -49,7 +49,7 @@ _DOCUMENTED = re.compile(r"\s*(?:@\w+\s+(?:~[sS])?|[bfruBFRU]{0,2})(\"{3}|'{3})"
 _HERE = re.compile(r"(?<![<\w])<<[-~<]?[\"']?([A-Z_]\w*)[\"']?[^<>]*$")
 """What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
 _COMMENT = re.compile(
-    r"\s*(?://|/\*|\*(?=[\s/])|--\s|;;|#(?![!\[]|\s*(?:define|el|endif|if|include|pragma|undef)))"
+    r"\s*(?://|/\*|\*(?=[\s/]|$)|--\s|;;|#(?![!\[]|\s*(?:define|el|endif|if|include|pragma|undef)))"
 )
 _LONGEST_COMMENT = 40
 """Lines above what it is about; more are of a file."""

@@ -426,30 +426,43 @@ def _yaml(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region
 
 _LONG_KEY = 30
 """From so many lines on, a key is cut at those within it."""
+_DEEPEST_KEY = 3
+_OPENS_TEXT = re.compile(r"[|>][-+\d]*\s*(?:#.*)?\Z")
+"""What a key ends with whose value is text: a script has lines that look like keys."""
 
 
-def _keys_within(lines: Lines, header: Header, unit: Region) -> Iterator[Region]:
-    """Yield a key, and apart those right within it where it is long."""
-    inner = range(unit.first + 1, unit.end)
-    margins = (indent_of(lines.texts[line]) for line in inner if not lines.is_blank(line))
-    margin = next((margin for margin in margins if margin), 0)
-    if unit.symbol is None or len(inner) < _LONG_KEY or not margin:
+def _keys_within(lines: Lines, header: Header, unit: Region, depth: int = 0) -> Iterator[Region]:
+    """Yield a key, and apart what stands right within it where it is long, and so on.
+
+    That is keys, and of a list what has a name: tasks of a block, steps of a job.
+    """
+    rows = (row for row in range(unit.first, unit.end) if _says(lines, row))
+    head = next(rows, unit.first)
+    own = indent_of(lines.texts[head])
+    margin = next((indent_of(lines.texts[row]) for row in rows), 0)
+    inner = range(head + 1, unit.end)
+    is_cut = unit.symbol is not None and len(inner) >= _LONG_KEY and depth <= _DEEPEST_KEY
+    if not is_cut or margin <= own or _OPENS_TEXT.search(lines.texts[head]):
         yield unit
         return
-    at, symbol, level = unit.first, unit.symbol, unit.level
+    part, is_own = unit, True
     for line in inner:
         text = lines.texts[line]
         match = header.line.match(text[margin:], 0, _LONGEST_LINE) if len(text) > margin else None
-        if match is None or indent_of(text) != margin or not match["name"]:
+        if match is None or indent_of(text) != margin:
             continue
-        start = max(at, _lead(lines, header, {}, at + 1, line))
-        if start == unit.first + 1:
-            start = unit.first  # no passage is a lone line without need
-        if at < start:
-            yield unit._replace(first=at, end=start, symbol=symbol, level=level)
-        name = _clean(match["name"], "")
-        at, symbol, level = start, f"{unit.symbol}.{name}"[:_SYMBOL_MAX], unit.level + 1
-    yield unit._replace(first=at, symbol=symbol, level=level)
+        name = _clean(match["name"], "") if match["name"] else _scalar(match["title"])
+        start = max(part.first + 1, _lead(lines, header, {}, part.first + 1, line))
+        done = part._replace(end=start)
+        yield from (done,) if is_own else _keys_within(lines, header, done, depth + 1)
+        symbol = f"{unit.symbol}.{name}"[:_SYMBOL_MAX]
+        part, is_own = part._replace(first=start, symbol=symbol, level=unit.level + 1), False
+    yield from (part,) if is_own else _keys_within(lines, header, part, depth + 1)
+
+
+def _says(lines: Lines, row: int) -> bool:
+    """Say whether a line of YAML is more than a comment."""
+    return not lines.is_blank(row) and not lines.texts[row].lstrip().startswith("#")
 
 
 def _resource(lines: Lines, first: int, end: int) -> str | None:
