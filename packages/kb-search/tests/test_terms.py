@@ -87,3 +87,33 @@ def test_a_writer_has_many_terms_made_beside_and_lets_the_companion_go(tmp_path:
         )
         assert here
         assert beside == here
+
+
+def test_an_index_that_is_made_anew_has_its_terms_made_beside_and_is_the_same(
+    tmp_path: Path,
+) -> None:
+    corpus = Corpus()
+    batches = [
+        corpus.publication(
+            *(
+                corpus.document(
+                    f"{at}{n}.md", "\n\n".join(f"Lamp {at}{n} of {m}" for m in range(many))
+                )
+                for n in range(20)
+            )
+        )
+        for at, many in (("a", 100), ("b", 3), ("c", 101), ("d", 102))
+    ]
+    companion = Elsewhere(losing=True)
+
+    for name, find in (("beside", lambda: companion), ("here", lambda: None)):
+        with closing(Writer(tmp_path / name, find)) as writer:
+            writer.rebuild(batches)
+    assert companion.tasks > 3
+    assert companion.is_closed
+
+    query = LexicalQuery((Clause("lamp b7 of 2"),))
+    beside, here = (Reader(tmp_path / name).snapshot() for name in ("beside", "here"))
+    assert beside.lexical(query, None, 5000) == here.lexical(query, None, 5000)
+    assert beside.control.statistics == here.control.statistics
+    assert len(here.lexical(query, None, 10_000)) == 20 * (100 + 3 + 101 + 102)

@@ -82,6 +82,8 @@ _RECORD_HEAP_BYTES = 16_000_000
 _MADE_AHEAD = 2_000
 """Of how many passages at most the terms are made before a publication is begun; of a publication
 with as many, a companion makes them: it starts in the time that a thousand take."""
+_MOST_BESIDE = 32_000_000
+"""Characters of a batch that are handed to a companion: their terms take three times as much."""
 _MOST_FILLINGS = 8
 _WORTH_EXPUNGING = 1000
 
@@ -163,15 +165,21 @@ class Writer:
 
     def prepare(self, publication: Publication, /) -> Callable[[], Control]:
         """Make the terms of *publication*; return what publishes it."""
-        documents = publication.documents
         with translate_errors("prepare a publication"):
-            many = sum(len(doc.chunks) for doc in documents) >= _MADE_AHEAD
-            if many and (companion := self._companion) is not None:
-                made = _made(terms_beside(documents, companion))
-                return partial(self._publish, publication, made)
-            made = _made(_terms_here(documents))
+            if (beside := self._made_beside(publication.documents)) is not None:
+                return partial(self._publish, publication, beside)
+            made = _made(_terms_here(publication.documents))
             first = list(islice(made, _MADE_AHEAD))
         return partial(self._publish, publication, chain(first, made))
+
+    def _made_beside(self, documents: Sequence[DocumentRecord]) -> Iterator[Made] | None:
+        """Have the terms of *documents* made beside, if that is worth it; return the chunks."""
+        if sum(len(doc.chunks) for doc in documents) < _MADE_AHEAD:
+            return None
+        if sum(len(doc.text) for doc in documents) > _MOST_BESIDE:
+            return None
+        companion = self._companion
+        return _made(terms_beside(documents, companion)) if companion is not None else None
 
     @cached_property
     def _companion(self) -> Companion | None:
@@ -219,12 +227,12 @@ class Writer:
                 self._common = {}
                 self._chunks.writer.delete_all_documents()
                 self._records.writer.delete_all_documents()
-                for publication in publications:
+                for publication, made in self._made_ahead(publications):
                     files = self._append(control, publication)
                     control = _advance(control, publication, files)
                     rev = publication.sequence
                     self._add_records(publication, rev if shown is None else min(shown, rev))
-                    lengths = self._add_chunks(_made(_terms_here(publication.documents)))
+                    lengths = self._add_chunks(made)
                     counted = counted.plus(lengths)
                     control = replace(control, statistics=add_up(control.statistics, lengths))
                 control = replace(control, records_sequence=control.sequence)
@@ -236,6 +244,21 @@ class Writer:
             for part in (self._records, self._chunks):
                 part.renew()
         return self._published(control)
+
+    def _made_ahead(
+        self, publications: Iterable[Publication]
+    ) -> Iterator[tuple[Publication, Iterator[Made]]]:
+        """Yield *publications* with their chunks, one later where a companion makes the terms."""
+        waiting: tuple[Publication, Iterator[Made]] | None = None
+        for publication in publications:
+            beside = self._made_beside(publication.documents)
+            if waiting is not None:
+                yield waiting
+            waiting = (publication, beside) if beside is not None else None
+            if waiting is None:
+                yield publication, _made(_terms_here(publication.documents))
+        if waiting is not None:
+            yield waiting
 
     def _published(self, control: Control) -> Control:
         for files in control.vectors.values():
