@@ -375,15 +375,16 @@ _scores = st.lists(
 
 
 @settings(max_examples=40)
-@given(_scores, st.integers(1, 90), st.integers(1, 40))
+@given(_scores, st.integers(1, 90), st.integers(1, 40), st.integers(1, 50))
 def test_the_largest_scores_are_found_with_all_that_are_as_large(
-    scores: list[float], wanted: int, sampled: int
+    scores: list[float], wanted: int, sampled: int, at_once: int
 ) -> None:
     least = sorted(scores)[-wanted:][0]
     told = memoryview(array("f", scores)).cast("B").cast("f")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kb_search.small_view._SAMPLED", sampled)
+        patch.setattr("kb_search.small_view._LOOKED_AT", at_once)
         found = SmallView._largest(Mock(), told, wanted, None)
 
     if wanted < len(scores):

@@ -57,6 +57,9 @@ _ASKS_AGAIN = 1_000
 """Who wants more than so many of the nearest looks for something among them, and then again."""
 _SAMPLED = 4096
 """Scores of which the largest are looked for first, to tell how large those wanted are."""
+_LOOKED_AT = 16_384
+"""Of so many the bytes are looked through at once: of more, each copy is of pages that the system
+has yet to give, which takes longer than the look."""
 _BOUND = struct.Struct("<f")
 _BYTES, _BELOW_ZERO, _MORE = range(256), 0x80, 2
 _MARKED = bytes(map(bool, _BYTES))
@@ -371,12 +374,14 @@ def _from(bound: float, scores: memoryview[float]) -> Sequence[int]:
     *_, second, first = _BOUND.pack(bound)
     firsts = bytes(_MORE if first < one < _BELOW_ZERO else one == first for one in _BYTES)
     seconds = bytes(_MORE | (one >= second) for one in _BYTES)
-    told = scores.tobytes()
-    large = int.from_bytes(told[3::4].translate(firsts), "little")
-    large &= int.from_bytes(told[2::4].translate(seconds), "little")
-    marks = large.to_bytes(len(scores), "little").translate(_MARKED)
-    found, at = list[int](), marks.find(1)
-    while at >= 0:
-        found.append(at)
-        at = marks.find(1, at + 1)
+    found = list[int]()
+    for start in range(0, len(scores), _LOOKED_AT):
+        told = scores[start : start + _LOOKED_AT].tobytes()
+        large = int.from_bytes(told[3::4].translate(firsts), "little")
+        large &= int.from_bytes(told[2::4].translate(seconds), "little")
+        marks = large.to_bytes(len(told) // 4, "little").translate(_MARKED)
+        at = marks.find(1)
+        while at >= 0:
+            found.append(start + at)
+            at = marks.find(1, at + 1)
     return found
