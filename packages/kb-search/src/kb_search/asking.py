@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+
+from kb_core.values import NamedTuple
 
 __all__ = ["ASKS", "asked_in", "asking_words", "written_in"]
 

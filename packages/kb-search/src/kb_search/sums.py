@@ -22,7 +22,9 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from kb_core.values import NamedTuple
 
 __all__ = ["NAME", "Sum", "begin", "damage", "leave", "living", "look", "read_sums", "verify"]
 
