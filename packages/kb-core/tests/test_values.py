@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import pickle
 import re
-import typing
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, field
 from typing import Any
@@ -225,75 +224,3 @@ def test_named_tuples_of_many_rows_are_those_that_the_class_makes() -> None:
     assert values.tuples(Scored, []) == []
     with pytest.raises(TypeError, match=r"Scored is \(chunk_key, score\)"):
         values.tuples(Scored, [(1,)])
-
-
-def named(base: Any) -> type[Any]:  # noqa: ANN401 - what makes named tuples
-    """Return a class of named tuples, as *base* makes it."""
-
-    class Span(base):  # type: ignore[misc]
-        """A part."""
-
-        start: int
-        end: int = 7
-        words: tuple[str, ...] = ()
-
-        @property
-        def size(self) -> int:
-            return int(self.end - self.start)
-
-        def moved(self) -> Any:  # noqa: ANN401 - another
-            return self._replace(start=self.start + 1)
-
-    Span.__qualname__ = "Span"
-    return Span
-
-
-Span = named(values.NamedTuple)
-
-
-def test_a_named_tuple_is_what_the_standard_library_makes() -> None:
-    theirs = named(typing.NamedTuple)
-    for given, by_name in (((1,), {}), ((1, 2, ("a",)), {}), ((), {"end": 2, "start": 1})):
-        one, other = Span(*given, **by_name), theirs(*given, **by_name)
-
-        assert one == other == tuple(one)
-        assert (repr(one), one._asdict(), one.size) == (repr(other), other._asdict(), other.size)
-        assert (one.moved(), hash(one)) == (other.moved(), hash(other))
-        assert type(one.moved()) is type(Span._make(one)) is type(copy.copy(one)) is Span
-        assert type(pickle.loads(pickle.dumps(one))) is Span
-        assert pickle.loads(pickle.dumps(one)) == one
-    for told in ("__doc__", "__match_args__", "_fields", "_field_defaults"):
-        assert getattr(Span, told) == getattr(theirs, told)
-    assert typing.get_type_hints(Span) == typing.get_type_hints(theirs)
-    match Span(1, 2):
-        case Span(start, end=end):
-            assert (start, end) == (1, 2)
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        lambda made: made(),
-        lambda made: made(1, 2, (), 3),
-        lambda made: made(1, other=2),
-        lambda made: made._make([1]),
-        lambda made: made(1)._replace(other=2),
-        lambda made: setattr(made(1), "start", 2),
-        lambda made: setattr(made(1), "other", 2),
-    ],
-)
-def test_a_named_tuple_refuses_what_the_standard_librarys_does(
-    asked: Callable[[type[Any]], object],
-) -> None:
-    with pytest.raises((TypeError, ValueError, AttributeError)) as theirs:
-        asked(named(typing.NamedTuple))
-    with pytest.raises(theirs.type):
-        asked(Span)
-
-
-def test_fields_without_a_default_come_first() -> None:
-    with pytest.raises(TypeError, match="without a default"):
-
-        class Wrong(values.NamedTuple):
-            start: int = 1
-            end: int  # type: ignore[misc]

@@ -21,13 +21,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from kb_app._sealed import sealed, unsealed
 from kb_core.disk import disk_hint
 from kb_core.errors import IoError
 from kb_core.ids import bytes_hash, fingerprint
 from kb_core.ports import Results
-from kb_core.values import NamedTuple, dataclass
+from kb_core.values import dataclass
 
 __all__ = ["Costly", "Kept", "KeptResults", "UnkeptResults", "damaged_in", "kept_in", "sweep"]
 

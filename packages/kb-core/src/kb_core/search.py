@@ -7,12 +7,12 @@ import re
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kb_core.citations import Citation
 from kb_core.errors import InvalidInput, KbError
 from kb_core.media import SearchMode
-from kb_core.values import NamedTuple, as_dict, dataclass, field, lazy_pattern
+from kb_core.values import as_dict, dataclass, field, lazy_pattern
 
 if TYPE_CHECKING:
     from kb_core.dates import DateAsked

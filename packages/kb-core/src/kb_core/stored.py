@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
-
-from kb_core.values import NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 __all__ = ["Ledger", "QueryResult", "StoredChunk", "StoredDoc", "StoredFile", "StoredText"]
 __all__ += ["TextBatch"]

@@ -8,10 +8,8 @@ type checkers, ``fields``, ``replace``, ``match``, ``copy`` and ``pickle`` what 
 library makes; any other dataclass it leaves to the standard library, whose module, with all
 that it imports, is loaded for that and for a description alone.
 
-``NamedTuple`` makes the class of named tuples that the standard library makes, 0.18 ms each there,
-in a sixth of the time: nothing is compiled for it that another of as many fields has. ``tuples``
-makes many of one at once, and ``lazy_pattern`` is a regular expression that is compiled when it
-is first used.
+``lazy_pattern`` is a regular expression that is compiled when it is first used, and ``tuples``
+makes many named tuples at once.
 """
 
 from __future__ import annotations
@@ -21,20 +19,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import repeat
-from operator import itemgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, AnyStr, TypeVar, cast
 
-try:
-    from _collections import _tuplegetter  # type: ignore[import-not-found] # of the interpreter
-except ImportError:  # another Python than CPython
-
-    def _tuplegetter(at: int, doc: str) -> Any:  # noqa: ANN401 - a descriptor
-        return property(itemgetter(at), doc=doc)
-
-
-__all__ = ["NamedTuple", "as_dict", "dataclass", "field", "field_names", "lazy_pattern"]
-__all__ += ["metadata_of", "replace", "tuples"]
+__all__ = ["as_dict", "dataclass", "field", "field_names", "lazy_pattern", "metadata_of", "replace"]
+__all__ += ["tuples"]
 
 T = TypeVar("T")
 
@@ -114,74 +103,10 @@ def _replace(value: Any, /, **changes: object) -> Any:  # noqa: ANN401 - of the 
     return type(value)(**kept, **changes)
 
 
-class _Tuple(tuple[Any, ...]):
-    """What all named tuples can do."""
-
-    __slots__ = ()
-    _fields = tuple[str, ...]()
-
-    @classmethod
-    def _make(cls, values: Iterable[Any]) -> _Tuple:
-        made = tuple.__new__(cls, values)
-        if len(made) != len(cls._fields):
-            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
-        return made
-
-    def _replace(self, /, **changes: Any) -> _Tuple:  # noqa: ANN401 - as its fields are
-        made = self._make(map(changes.pop, self._fields, self))
-        if changes:
-            raise ValueError(f"Got unexpected field names: {list(changes)!r}")
-        return made
-
-    def _asdict(self) -> dict[str, Any]:
-        return dict(zip(self._fields, self, strict=True))
-
-    def __repr__(self) -> str:
-        shown = (f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return tuple(self)
-
-
-class _Naming(type):
-    """Makes a named tuple of each class that names ``NamedTuple`` as its base."""
-
-    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
-        if not bases:
-            return type.__new__(cls, name, bases, body)
-        names = tuple(body.get("__annotations__", ()))
-        defaults = tuple(body[each] for each in names if each in body)
-        if any(each in body for each in names[: len(names) - len(defaults)]):
-            raise TypeError(f"{name}: a field without a default follows one that has one")
-        shown: dict[str, Any] = {"__slots__": (), "__match_args__": names, "_fields": names}
-        shown |= {each: _tuplegetter(at, "") for at, each in enumerate(names)}
-        optional = names[len(names) - len(defaults) :]
-        shown["_field_defaults"] = dict(zip(optional, defaults, strict=True))
-        code = _tuple_of(len(names)).replace(co_varnames=("_cls", *names))
-        shown["__new__"] = FunctionType(code, {"make": tuple.__new__}, "__new__", defaults)
-        return type(name, (_Tuple,), {"__doc__": None, **body, **shown})
-
-
-@cache
-def _tuple_of(count: int) -> CodeType:
-    """Compile what makes a named tuple of so many fields."""
-    fields = "".join(f"field{at}, " for at in range(count))
-    known: dict[str, Any] = {}
-    exec(f"def __new__(_cls, {fields}): return make(_cls, ({fields}))", known)  # noqa: S102 - of our own names
-    made: FunctionType = known["__new__"]
-    return made.__code__
-
-
-class _NamedTuple(metaclass=_Naming):
-    """The base that says so."""
-
-
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
-    from typing import NamedTuple
 else:
-    dataclass, field, replace, NamedTuple = _dataclass, _Field, _replace, _NamedTuple
+    dataclass, field, replace = _dataclass, _Field, _replace
 
 
 def as_dict(value: object) -> dict[str, Any]:

@@ -25,11 +25,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import tantivy
 
-from kb_core.values import NamedTuple, dataclass, lazy_pattern
+from kb_core.values import dataclass, lazy_pattern
 from kb_search.asking import asking_words
 
 __all__ = [

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-
-from kb_core.values import NamedTuple
+from typing import NamedTuple
 
 __all__ = ["ASKS", "asked_in", "asking_words", "written_in"]
 

@@ -37,9 +37,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
 from operator import itemgetter, neg
+from typing import NamedTuple
 
 from kb_core.search import KnownWords, Parent, Scored
-from kb_core.values import NamedTuple, dataclass, lazy_pattern, tuples
+from kb_core.values import dataclass, lazy_pattern, tuples
 
 __all__ = [
     "FUSIONS",

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from mmap import PAGESIZE
 from operator import mul
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from kb_core.quantization import LARGEST
-from kb_core.values import NamedTuple
 
 __all__ = ["FINER", "Digits", "Matrix", "digits_of", "dots", "mean", "products", "scaled_dots"]
 

@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tantivy
 
@@ -30,7 +30,7 @@ from kb_core.records import (
     FileRecord,
     Publication,
 )
-from kb_core.values import NamedTuple, as_dict, field_names, lazy_pattern
+from kb_core.values import as_dict, field_names, lazy_pattern
 from kb_search.analysis import Streams, analyze, fold
 from kb_search.opening import CONTROL, FORMS, SIGNPOST, TERMS
 from kb_search.patterns import form_of

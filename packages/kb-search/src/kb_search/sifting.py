@@ -14,13 +14,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tantivy
 from tantivy import DocAddress, Query
 
 from kb_core.filters import FIELDS, And, Filter, Not, OneOf, Or, Range, Tagged, Words, all_of
-from kb_core.values import NamedTuple
 from kb_search.narrowing import all_of as all_of_queries, build_filter, one_of, terms_of
 from kb_search.opening import Segments
 from kb_search.statistics import TermStatistics

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kb_core.text import snap_to_grapheme
-from kb_core.values import NamedTuple, lazy_pattern
+from kb_core.values import lazy_pattern
 from kb_search.analysis import Term, query_terms, spelled_otherwise
 
 __all__ = ["Highlighter", "Match"]

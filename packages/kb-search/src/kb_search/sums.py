@@ -22,9 +22,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
-
-from kb_core.values import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = ["NAME", "Sum", "begin", "damage", "leave", "living", "look", "read_sums", "verify"]
 

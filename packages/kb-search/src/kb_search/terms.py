@@ -7,10 +7,9 @@ whoever makes its terms makes the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from kb_core.records import ChunkRecord, DocumentRecord
-from kb_core.values import NamedTuple
 from kb_search.analysis import analyze
 from kb_search.schema import Terms, lengths_of, scored_texts, told_again
 

@@ -19,9 +19,9 @@ from heapq import nsmallest
 from itertools import pairwise
 from operator import attrgetter
 from string import ascii_letters, digits
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from kb_core.values import NamedTuple, lazy_pattern
+from kb_core.values import lazy_pattern
 from kb_search.analysis import cjk_runs, fold
 
 if TYPE_CHECKING:

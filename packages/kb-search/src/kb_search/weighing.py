@@ -12,7 +12,7 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kb_core.search import (
     FULL_MATCH_WORDS,
@@ -22,7 +22,7 @@ from kb_core.search import (
     LexicalQuery,
     Relaxation,
 )
-from kb_core.values import NamedTuple, dataclass, lazy_pattern
+from kb_core.values import dataclass, lazy_pattern
 from kb_search.analysis import Term, analyze, query_terms, spelled_stems
 
 __all__ = [

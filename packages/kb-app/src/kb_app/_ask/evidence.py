@@ -27,6 +27,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from kb_app._ask.facts import dull_stems, particulars, read
 from kb_app._ask.languages import TOLD, asked_in, empty_words
@@ -35,7 +36,7 @@ from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
 from kb_core.sentences import Unit, units
-from kb_core.values import NamedTuple, dataclass, replace
+from kb_core.values import dataclass, replace
 from kb_search.analysis import analyze
 
 __all__ = [

@@ -13,14 +13,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain, islice, takewhile
 from math import inf
 from operator import sub
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, overload
 
 from kb_app._search.channels import Proposals
 from kb_core.dates import DateAsked
 from kb_core.ids import blake2b
 from kb_core.media import SearchMode
 from kb_core.search import Hit, Parent, Scored, SearchQuery
-from kb_core.values import NamedTuple, dataclass, replace, tuples
+from kb_core.values import dataclass, replace, tuples
 from kb_search.fusion import (
     Fused,
     alone,

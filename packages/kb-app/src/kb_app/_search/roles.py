@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kb_app._media import MEDIA
@@ -25,7 +25,7 @@ from kb_app._search.ranking import in_order
 from kb_core.filters import And, Filter, Glob, Not, OneOf, Or
 from kb_core.media import Media
 from kb_core.search import FileRole
-from kb_core.values import NamedTuple, lazy_pattern
+from kb_core.values import lazy_pattern
 from kb_search.analysis import analyze, query_terms
 from kb_search.signposts import is_signpost
 

@@ -15,10 +15,11 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from kb_app.shown.marks import marks
 from kb_core.text import entry_lines
-from kb_core.values import NamedTuple, lazy_pattern
+from kb_core.values import lazy_pattern
 
 __all__ = ["Excerpt", "Line", "Passage", "excerpt", "front_lines"]
 

@@ -12,8 +12,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
-from kb_core.values import NamedTuple, lazy_pattern
+from kb_core.values import lazy_pattern
 
 __all__ = ["marks"]
 

@@ -19,8 +19,8 @@ from functools import cache
 from math import exp, sqrt
 from operator import mul, truediv
 from pathlib import Path
+from typing import NamedTuple
 
-from kb_core.values import NamedTuple
 from kb_search.products import Matrix, dots
 
 __all__ = ["FILE", "without_plain"]
