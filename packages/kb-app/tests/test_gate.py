@@ -295,6 +295,38 @@ def test_what_gives_a_constant_its_value_is_quoted_and_nothing_around_it(
     assert use in [each.text for each in extracts(used)]
 
 
+SERVICE = """\
+class Service:
+    # Where keys come from.
+    source = None
+
+    # How often sales are counted, by the clock of the shop.
+    interval = 12
+
+    # The most that is kept.
+    most = 4
+    least = 1
+
+    # Whether it runs.
+    runs = False
+    is_over = False
+"""
+
+
+def test_of_long_code_the_block_is_quoted_that_answers_and_judged_is_all_of_it() -> None:
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("sale",), 1.0),))
+    code = cast("StoredChunk", {**chunk(SERVICE, media="code"), "code_lang": "python"})
+    found = evidence_of("are sales counted", [code], [1.0], known, None)
+    assert found is not None
+
+    assert [each.text for each in extracts(found)] == [
+        "# How often sales are counted, by the clock of the shop.\n    interval = 12"
+    ]
+    assert [piece.text for piece in found.passages[0].pieces] == [SERVICE.strip()]
+    parts = found.passages[0].pieces[0].parts
+    assert "".join("".join(part.text.split()) for part in parts) == "".join(SERVICE.split())
+
+
 @pytest.mark.parametrize(
     ("text", "is_known"),
     [

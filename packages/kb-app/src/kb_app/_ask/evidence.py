@@ -17,6 +17,9 @@ What is measured of a unit and of a passage here is what both the choice of sent
 A row of a table says nothing without the header over it, and is held against the question
 with that: the header of its table, and where a table was cut, the names of its columns, which
 stand over the rest as a heading.
+
+A passage of code is one unit, by which it is judged. Where it is long, its blocks are read each
+by itself, and quoted.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -78,6 +81,9 @@ _REMARK = re.compile(
     r"|#(?![ \t]*(?:define|elif|else|endif|if|ifn?def|include|pragma|undef)\b))"
 )
 _EXPLAINS = re.compile(r"[ \t]*\"{3}[\s\S]*?\"{3}")
+_SAYS = re.compile(r"[^\W_]")
+_LONG_CODE, _LEAST_OF_CODE = 12, 2
+"""Lines of code that are quoted as a whole, and lines that say something in each of its blocks."""
 _LONGEST_VALUE = 20
 """Lines of a value that are quoted."""
 _LEAST_LINES = 3
@@ -102,6 +108,8 @@ class Piece:
     """What the headings hold, of the weight of the question's words, that it is the first below."""
     gives: bool = False
     """Whether it gives a value to a constant that the question names."""
+    parts: tuple[Piece, ...] = ()
+    """Of long code, what it consists of, each read by itself; together they are all of it."""
     is_outdone: bool = False
     """Whether another row of its table holds more of the question: that one is meant."""
     is_beside: bool = False
@@ -185,6 +193,17 @@ class Evidence:
     def lacking(self) -> float:
         """Their share that the passage lacks which has most of them; 0..1."""
         return min(map(len, self.unnamed), default=0) / self.named if self.named else 0.0
+
+    @property
+    def in_parts(self) -> Evidence:
+        """The same with the parts of long code in its place: these are what is quoted."""
+        if not any(piece.parts for passage in self.passages for piece in passage.pieces):
+            return self
+        told = [
+            replace(one, pieces=tuple(chain.from_iterable(p.parts or (p,) for p in one.pieces)))
+            for one in self.passages
+        ]
+        return replace(self, passages=tuple(told))
 
     def share(self, held: frozenset[int]) -> float:
         """Return the share that the words *held* have of the weight of all; 0..1."""
@@ -336,11 +355,18 @@ class _Cut(NamedTuple):
     """They, as one text, if they hold words which nothing below them does."""
     given: frozenset[Unit]
     """What gives a value to a constant that the question names."""
+    blocks: Sequence[Sequence[Unit]]
+    """Of each unit, what it consists of, if it is long code."""
 
     @property
     def read(self) -> list[str]:
         """What is read closely."""
-        return [*self.titles, *self.texts]
+        text = self.chunk["text"]
+        parts = (
+            [text[one.start : one.end] for one in blocks] if blocks else [own]
+            for own, blocks in zip(self.texts, self.blocks, strict=True)
+        )
+        return [*self.titles, *chain.from_iterable(parts)]
 
 
 def _cut(chunk: StoredChunk, holding: _Holding, constants: frozenset[str]) -> _Cut:
@@ -354,7 +380,44 @@ def _cut(chunk: StoredChunk, holding: _Holding, constants: frozenset[str]) -> _C
     named = " ".join(over)
     around = holding.words_in(f"{named} {analyze(named).ident}", lang)
     titles = [", ".join(over)] if around.difference(*held) else []
-    return _Cut(chunk, parts, texts, held, around, titles, frozenset(given))
+    is_code = chunk["media"] == Media.CODE.value
+    blocks = [
+        _blocks(text, unit.start) if is_code else ()
+        for text, unit in zip(texts, parts, strict=True)
+    ]
+    return _Cut(chunk, parts, texts, held, around, titles, frozenset(given), blocks)
+
+
+def _blocks(text: str, start: int) -> Sequence[Unit]:
+    """Return the blocks of code that is long, which stands from *start* on; else none.
+
+    One begins behind a blank line, and with a comment below a line that is none. What has few
+    lines goes with what follows, or ends what stands above it.
+    """
+    lines = text.split("\n")
+    if len(lines) <= _LONG_CODE:
+        return ()
+    begins, said, is_remark, is_blank = [0], 0, False, False
+    for number, line in enumerate(lines):
+        is_next = is_blank or (_is_remark(line) and not is_remark)
+        if is_next and said >= _LEAST_OF_CODE and line.strip():
+            begins.append(number)
+            said = 0
+        said += _SAYS.search(line) is not None
+        is_blank, is_remark = not line.strip(), _is_remark(line)
+    if said < _LEAST_OF_CODE:
+        begins = begins[:-1] or [0]
+    offsets = [0, *accumulate(len(line) + 1 for line in lines)]
+    found = []
+    for first, end in pairwise([*(offsets[at] for at in begins), len(text)]):
+        block = text[first:end]
+        lead = len(block) - len(block.lstrip())
+        found.append(Unit(start + first + lead, start + first + len(block.rstrip()), "code"))
+    return found if len(found) > 1 else ()
+
+
+def _is_remark(line: str) -> bool:
+    return _REMARK.match(line) is not None
 
 
 def _by_constants(
@@ -403,17 +466,40 @@ def _passage(
     cut: _Cut, score: float, readings: Sequence[PartReading], holding: _Holding
 ) -> Passage:
     titled = len(cut.titles)
+    own = iter(readings[titled:])
     pieces = [
-        Piece(unit, text, held, holding.share(held), reading, gives=unit in cut.given)
-        for unit, text, held, reading in zip(
-            cut.units, cut.texts, cut.held, readings[titled:], strict=True
-        )
+        _piece(unit, held, [next(own) for _ in blocks or (unit,)], blocks, cut, holding)
+        for unit, held, blocks in zip(cut.units, cut.held, cut.blocks, strict=True)
     ]
     pieces = _of_the_note(_of_things(pieces, holding), cut.chunk, holding)
     pieces = _by_label(pieces, cut, holding)
     held = cut.around.union(*(piece.held for piece in pieces))
     over = readings[0] if titled else _NO_READING
     return Passage(cut.chunk, score, tuple(pieces), holding.share(held), over, held)
+
+
+def _piece(
+    unit: Unit,
+    held: frozenset[int],
+    readings: Sequence[PartReading],
+    blocks: Sequence[Unit],
+    cut: _Cut,
+    holding: _Holding,
+) -> Piece:
+    """Return a unit with how it was read; of long code, as near as any of its *blocks*."""
+    text, lang = cut.chunk["text"], cut.chunk["lang"]
+    parts = []
+    for block, reading in zip(blocks, readings, strict=False):
+        said = text[block.start : block.end]
+        has = holding.words_in(said, lang)
+        parts.append(Piece(block, said, has, holding.share(has), reading))
+    reading = readings[0]
+    for other in readings[1:]:
+        nearer = _as_near(reading, other)
+        reading = nearer._replace(cosine=max(reading.cosine, other.cosine))
+    own = text[unit.start : unit.end]
+    share = holding.share(held)
+    return Piece(unit, own, held, share, reading, gives=unit in cut.given, parts=tuple(parts))
 
 
 def _of_things(pieces: Sequence[Piece], holding: _Holding) -> list[Piece]:

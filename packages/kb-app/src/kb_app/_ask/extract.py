@@ -122,7 +122,10 @@ class Extract:
 
 def extracts(evidence: Evidence) -> list[Extract]:
     """Return the answer of *evidence*, the likeliest first; empty where it says nothing."""
+    has_parts, evidence = evidence is not evidence.in_parts, evidence.in_parts
     units = ranked(evidence)
+    if has_parts:
+        units = _with_what_is_asked_first(units, evidence.question)
     chosen = list(_chosen(units))
     chosen += list(_covering(evidence, units, chosen))
     chosen += _newer(evidence, units, chosen)
@@ -131,6 +134,17 @@ def extracts(evidence: Evidence) -> list[Extract]:
     told = [[unit for _, unit in run] for _, run in runs]
     told.sort(key=lambda run: chosen[0] not in run)
     return [_joined(evidence, run) for run in told]
+
+
+def _with_what_is_asked_first(units: list[Scored], question: str) -> list[Scored]:
+    """Return *units*, one with a number or a date first where the question asks for it.
+
+    Of blocks of code each says something else, and the one with the words may not be that.
+    """
+    if not units or not lacks(units[0].piece.text, question):
+        return units
+    having = [unit for unit in units if not lacks(unit.piece.text, question)]
+    return [*having[:1], *(unit for unit in units if unit is not having[0])] if having else units
 
 
 def is_lacking(chosen: Sequence[Extract], question: str) -> bool:
@@ -147,11 +161,12 @@ def is_lacking(chosen: Sequence[Extract], question: str) -> bool:
 
 def extract_of(evidence: Evidence, unit: Scored) -> Extract:
     """Return *unit* of *evidence* by itself, as it is quoted."""
-    return _joined(evidence, [unit])
+    return _joined(evidence.in_parts, [unit])
 
 
 def ranked(evidence: Evidence) -> list[Scored]:
     """Return every unit that may answer, the likeliest first; chances add up to 1."""
+    evidence = evidence.in_parts
     weights = _READ if evidence.is_read else _WORDS
     units = list(_candidates(evidence))
     sums = [
@@ -177,6 +192,7 @@ def _said_first(piece: Piece, evidence: Evidence) -> float:
 
 def features(evidence: Evidence, units: Sequence[Scored]) -> list[tuple[float, ...]]:
     """Return a row of ``FEATURES`` for each of *units*."""
+    evidence = evidence.in_parts
     best = max((unit.piece.nearness for unit in units), default=0.0)
     nearest = [passage.nearness for passage in evidence.passages]
     first = evidence.passages[0].score if evidence.passages else 0.0
