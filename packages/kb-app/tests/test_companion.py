@@ -24,8 +24,8 @@ from kb_search.reader import Reader
 
 
 @contextmanager
-def companion(task: str = "do") -> Generator[Companion[Any, Any]]:
-    with closing(Companion[Any, Any](f"{CHORES}:{task}")) as made:
+def companion(task: str = "do", timeout_secs: float = 0) -> Generator[Companion[Any, Any]]:
+    with closing(Companion[Any, Any](f"{CHORES}:{task}", timeout_secs=timeout_secs)) as made:
         yield made
 
 
@@ -56,6 +56,11 @@ def test_what_nobody_took_is_not_taken_for_what_came_later() -> None:
 def test_a_task_that_fails_or_ends_the_process_is_lost_and_no_other() -> None:
     with companion() as made:
         assert list(made(["a", "raise", "b", "exit", "c"])) == ["a", None, "b", None, "c"]
+
+
+def test_a_task_that_does_not_end_is_lost() -> None:
+    with companion(timeout_secs=2) as made:
+        assert list(made(["hang", "a"])) == [None, "a"]
 
 
 def test_nothing_starts_before_the_first_task_and_closing_ends_it(tmp_path: Path) -> None:

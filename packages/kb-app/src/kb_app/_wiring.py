@@ -50,6 +50,8 @@ R = TypeVar("R")
 
 _WORKER_WORTH_SECS = 4.0
 """How long the rest of a run has to take for one worker more: several times its start."""
+_TERMS_SECS = 60.0
+"""How long a process may take for the terms of some hundred passages, which take milliseconds."""
 
 
 def parts_of(
@@ -246,7 +248,7 @@ def _companion() -> Companion[Task, Told] | None:
         return None
     from kb_app._ingest.workers.companion import Companion
 
-    return Companion("kb_search.terms:terms_of_all")
+    return Companion("kb_search.terms:terms_of_all", timeout_secs=_TERMS_SECS)
 
 
 def _restore(data_dir: Path, store: Store) -> int:

@@ -20,12 +20,12 @@ class Companion(Generic[T, R]):
     """A process that does *task*; it starts with the first one, and ends with ``close``.
 
     Tasks may be handed over while what came of those before is taken in another thread. One that
-    fails, or ends its process, comes to ``None``, and so does each where no process can be
-    started: who asked does these.
+    fails, ends its process or takes longer than *timeout_secs* (0: no limit) comes to ``None``,
+    and so does each where no process can be started: who asked does these.
     """
 
-    def __init__(self, task: Callable[[T], R] | str) -> None:
-        self._work = frozen(Work(task))
+    def __init__(self, task: Callable[[T], R] | str, *, timeout_secs: float = 0) -> None:
+        self._work, self._limits = frozen(Work(task)), Limits(timeout_secs or None)
         self._queues = Queues()
         self._feeder: Feeder | None = None
         self._count = 0
@@ -43,7 +43,7 @@ class Companion(Generic[T, R]):
         for number, task in enumerate(() if self._is_gone else tasks, first):
             self._queues.tasks.put((number, task))
         if tasks and not self._is_gone and self._feeder is None:
-            self._feeder = Feeder(self._work, self._queues, Limits())
+            self._feeder = Feeder(self._work, self._queues, self._limits)
             self._feeder.start()
         return map(self._take, range(first, self._count))
 
