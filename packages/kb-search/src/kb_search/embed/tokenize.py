@@ -105,7 +105,9 @@ class UnigramTokenizer:
         others = [chr(code) for code in (32, *vocabulary.normal) if code < _ASCII]
         self._changes = re.compile(f"[{re.escape(''.join(others))}]")
         """What of ASCII is written otherwise in a vocabulary, or parts words."""
-        self._is_plain = re.compile(f"[^{re.escape(''.join(others))}\\x80-\U0010ffff]+").fullmatch
+        # Those that are none of these, and not all but these, which takes long to compile.
+        plain = (chr(code) for code in range(_ASCII) if chr(code) not in others)
+        self._is_plain = re.compile(f"[{re.escape(''.join(plain))}]+").fullmatch
 
     def encode(self, texts: Sequence[str], /) -> list[list[int]]:
         """Return the ids of each text between ``<s>`` and ``</s>``, cut to the window."""
