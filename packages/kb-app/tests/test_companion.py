@@ -14,12 +14,13 @@ import pytest
 from kb_app import _wiring
 from kb_app._ingest.workers.companion import Companion
 from kb_app._wiring import open_session
-from kb_app.config import _rules
+from kb_app.config import Config, Source, _rules
 from kb_app.testing.executors import CHORES
 from kb_core.clock import utc_now
 from kb_core.records import Changes
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import document
+from kb_core.values import replace
 from kb_search.reader import Reader
 
 
@@ -98,8 +99,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Companion[Any, Any]]:
     found: list[Companion[Any, Any]] = []
     find = _wiring._companion
 
-    def noted() -> Any:  # noqa: ANN401
-        one = find()
+    def noted(cores: int) -> Any:  # noqa: ANN401
+        one = find(cores)
         found.extend(filter(None, [one]))
         return one
 
@@ -107,9 +108,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Companion[Any, Any]]:
     return found
 
 
-def published(home: Path, *batches: Changes) -> list[float]:
+def published(home: Path, *batches: Changes, cores: int = 0) -> list[float]:
     """Publish *batches* ahead, and return the scores of what is found."""
-    with open_session(home, lock_wait_secs=0, clock=utc_now) as session:
+    with open_session(home, lock_wait_secs=0, clock=utc_now, cores=cores) as session:
         for changes in batches:
             session.commit_ahead(changes)
         session.settle()
@@ -128,9 +129,25 @@ def test_a_large_batch_has_its_terms_made_beside_and_ranks_as_any_other(
     assert one._count > 1
     assert one._is_gone
 
+    assert published(tmp_path / "one core", little, MANY, cores=1) == beside
     monkeypatch.setattr(_rules, "available_cores", lambda: 1)
-    assert published(tmp_path / "here", little, MANY) == beside
+    assert published(tmp_path / "one there", little, MANY) == beside
     assert len(made) == 1
+
+
+def test_one_worker_that_was_asked_for_has_no_companion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[int]()
+    monkeypatch.setattr(_wiring, "_companion", asked.append)
+    for at, workers in enumerate((1, 3)):
+        config = Config.inside(tmp_path / f"{at}", Source(id="notes", root=tmp_path / "notes"))
+        config = replace(config, ingest=replace(config.ingest, workers=workers))
+        with _wiring.parts_of(config).session() as session:
+            session.commit_ahead(MANY)
+            session.commit_ahead(Changes(deleted_docs=(MANY.documents[0].doc_id,)))
+
+    assert asked == [1, 3]
 
 
 def test_a_small_batch_starts_no_process(tmp_path: Path, made: list[Companion[Any, Any]]) -> None:

@@ -208,11 +208,17 @@ def _session(config: Config, clock: Clock, hear: Callable[[int], object]) -> Wri
         clock=clock,
         index=index,
         hear=hear,
+        cores=config.ingest.workers,
     )
 
 
 def _session_in(config: Config, clock: Clock, data_dir: Path) -> WriteSession:
-    return open_session(data_dir, lock_wait_secs=config.storage.lock_wait_secs, clock=clock)
+    return open_session(
+        data_dir,
+        lock_wait_secs=config.storage.lock_wait_secs,
+        clock=clock,
+        cores=config.ingest.workers,
+    )
 
 
 def open_session(
@@ -222,8 +228,12 @@ def open_session(
     clock: Clock = utc_now,
     index: Callable[[], IndexWriter] | None = None,
     hear: Callable[[int], object] = lambda _: None,
+    cores: int = 0,
 ) -> WriteSession:
-    """Become the one writer of the store in *data_dir*, and of the index, there unless given."""
+    """Become the one writer of the store in *data_dir*, and of the index, there unless given.
+
+    It uses so many *cores*; 0: all.
+    """
     from kb_app._write import WriteSession
     from kb_search.writer import Writer
     from kb_store import Store, WriterLock
@@ -233,18 +243,18 @@ def open_session(
         data,
         lock=WriterLock(data.lock, lock_wait_secs, clock),
         store=partial(Store.open, data.store, clock),
-        index=index or partial(Writer, data_dir, _companion),
+        index=index or partial(Writer, data_dir, partial(_companion, cores)),
         restore=partial(_restore, data_dir) if index is None else _restores_nothing,
         finish=_finish,
         hear=hear,
     )
 
 
-def _companion() -> Companion[Task, Told] | None:
+def _companion(cores: int) -> Companion[Task, Told] | None:
     """Return what makes terms in another process, where there is a core for it."""
     from kb_app.config._rules import available_cores
 
-    if available_cores() == 1:
+    if (cores or available_cores()) == 1:
         return None
     from kb_app._ingest.workers.companion import Companion
 
