@@ -320,6 +320,30 @@ def test_who_names_a_test_is_after_the_test(query: str, is_asked: bool) -> None:
     assert (placed[0].chunk_key == 1) is is_asked
 
 
+@pytest.mark.parametrize(
+    ("query", "path", "is_first"),
+    [
+        ("lease given back in Pool.py", "src/pool.py", True),
+        ("pool.toml lease given back", "pool.toml", True),
+        ("lease given back in pool.md", "docs/pool.md", True),
+        ("lease given back in pool.py", "tests/pool.py", False),
+        ("lease given back in version 1.2", "src/pool.py", False),
+        ("lease given back, e.g. in pool", "src/pool.py", False),
+    ],
+)
+def test_what_stands_in_a_file_that_a_question_names_comes_first(
+    query: str, path: str, *, is_first: bool
+) -> None:
+    """Settings, too, as code does; a test is not meant by the name of what it is of."""
+    lang = "toml" if path.endswith(".toml") else "python"
+    named = cast("StoredChunk", {**_chunk(path), "code_lang": lang})
+    head = [_row(0, 0.9), _row(1, 0.7)]
+
+    placed = in_their_places(head, {0: _chunk("lease.py"), 1: named}, query, mostly_code)
+
+    assert (placed[0].chunk_key == 1) is is_first
+
+
 def test_what_only_imports_comes_after_what_does_something() -> None:
     imports = cast("StoredChunk", {**_chunk("heads.py"), "text": "from pool import lease\n"})
     head = [_row(0, 0.9), _row(1, 0.5)]

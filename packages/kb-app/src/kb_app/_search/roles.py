@@ -236,6 +236,9 @@ _BESIDE_TESTS = {FileRole.CODE: 0.75, FileRole.DOCS: 0.6, FileRole.CONFIG: 0.5}
 _NAME = lazy_pattern(r"\w+")
 _SPELLED = lazy_pattern(r"\w*(?:[^\W_]_[^\W_]|[a-z][A-Z])\w*")
 """A name that only code spells so: ``take_lease``, ``takeLease``."""
+_FILE = lazy_pattern(r"[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w*")
+_OF_FILE = 1.5
+"""Of what stands in a file that the question names."""
 _HELD = 0.3
 """What code gains that has all such names of a question, wherever it does."""
 _SAYING = lazy_pattern(
@@ -313,7 +316,11 @@ def in_their_places(
         return list(head)
     wish = wish_of(query)
     sought = {FileRole.CODE, *wish.roles} - {FileRole.DOCS}
-    code = [at for at, one in known.items() if role_of(one) in sought and not _is_head(one)]
+    code = [
+        at
+        for at, one in known.items()
+        if (role_of(one) in sought or _is_code_of(one, wish)) and not _is_head(one)
+    ]
     mostly = {home for home in set(map(_home, known.values())) if is_mostly_code(home)}
     own = {at for at, one in known.items() if _home(one) in mostly}
     weighed = {at: head[at].score * weight_of(known[at], wish) for at in code[:_WEIGHED]}
@@ -323,6 +330,7 @@ def in_their_places(
     scores = {at: row.score for at, row in enumerate(head) if at not in taken}
     for at in scores.keys() & known.keys():
         scores[at] *= _beside_code(known[at], wish, is_own=at in own)
+        scores[at] *= _OF_FILE if _is_named(known[at], wish) else 1.0
     others = sorted(scores.items(), key=lambda row: -round(row[1], 6))
     return in_order(head, _mixed(places, others, own, wish))
 
@@ -358,6 +366,18 @@ def _beside_code(chunk: StoredChunk, wish: Wish, *, is_own: bool) -> float:
     return 1.0 if told is None else told
 
 
+def _is_named(chunk: StoredChunk, wish: Wish) -> bool:
+    """Say whether the question names the file of a passage; tests are often called as it, too."""
+    if not wish.files or _name(chunk).lower() not in wish.files:
+        return False
+    return FileRole.TESTS in wish.roles or role_of(chunk) is not FileRole.TESTS
+
+
+def _is_code_of(chunk: StoredChunk, wish: Wish) -> bool:
+    """Say whether a passage is of settings that the question names by their file."""
+    return role_of(chunk) is FileRole.CONFIG and _is_named(chunk, wish)
+
+
 def _home(chunk: StoredChunk) -> Home:
     return chunk["source_id"], chunk["repo"]
 
@@ -379,6 +399,8 @@ class Wish(NamedTuple):
     names: frozenset[str]
     spelled: tuple[str, ...]
     """Those of them that only code spells so."""
+    files: frozenset[str]
+    """What it has that may be names of files, in small letters."""
     words: tuple[frozenset[str], ...]
     """Its words, each as what a text has that holds it."""
 
@@ -418,6 +440,7 @@ def wish_of(query: str) -> Wish:
         is_for_tests,
         frozenset(names),
         tuple(name for name in set(names) if _SPELLED.fullmatch(name)),
+        frozenset(name.lower() for name in _FILE.findall(query)),
         tuple(filter(None, words)),
     )
 
@@ -427,7 +450,9 @@ def weight_of(chunk: StoredChunk, wish: Wish) -> float:
     role = role_of(chunk)
     weights = {**_WEIGHTS, **_WHERE} if wish.is_where or wish.is_of_code else _WEIGHTS
     weights = {**weights, **_BESIDE_TESTS} if wish.is_for_tests else weights
-    weight = 1.0 if role in wish.roles else weights[role]
+    is_named = _is_named(chunk, wish)
+    is_wanted = role in wish.roles or (is_named and role is FileRole.CONFIG)
+    weight = 1.0 if is_wanted else weights[role]
     if role is FileRole.DOCS:
         told = _of_page(chunk, wish)
         weight = weight if told is None else told
@@ -443,7 +468,7 @@ def weight_of(chunk: StoredChunk, wish: Wish) -> float:
     if role is FileRole.CODE and wish.spelled:
         held = sum(name in chunk["text"] for name in wish.spelled)
         weight *= 1 + _HELD * held / len(wish.spelled)
-    return weight * _of_names(chunk, role, wish)
+    return weight * _of_names(chunk, role, wish) * (_OF_FILE if is_named else 1.0)
 
 
 def _of_names(chunk: StoredChunk, role: FileRole, wish: Wish) -> float:
