@@ -597,6 +597,12 @@ def test_what_has_a_name_within_a_long_item_is_a_unit_too() -> None:
     ]
 
 
+def test_settings_that_are_commented_out_are_none_of_the_key_above_them() -> None:
+    source = "a:\n  b: c\n  # More.\n\n# Nets.\n#net: 1\n\n#way: 2\n\nd: e\n"
+
+    assert places(source, "yaml") == ["a 1-3", "None 5-6", "None 8-8", "d 10-10"]
+
+
 def test_named_items_of_a_list_are_units() -> None:
     """As the tasks of a playbook."""
     source = "---\n# Serves.\n- name: Install the server\n  apt: x\n\n- name: 'Start it'\n  a: b\n"

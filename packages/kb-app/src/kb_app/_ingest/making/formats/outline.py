@@ -421,7 +421,23 @@ def _yaml(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region
             yield Region(at, stop, "unit", 1, resource, "resource")
         else:
             for unit in _units(lines, header, at, stop):
-                yield from _keys_within(lines, header, unit)
+                own = _end_of_key(lines, unit)
+                yield from _keys_within(lines, header, unit._replace(end=own))
+                yield from paragraphs(lines, own, unit.end, "gap")
+
+
+def _end_of_key(lines: Lines, unit: Region) -> int:
+    """Return where a key ends: before a blank line with nothing but comments after it.
+
+    Settings that are commented out are none of the key above them.
+    """
+    last = next((row for row in reversed(range(unit.first, unit.end)) if _says(lines, row)), None)
+    if unit.symbol is None or last is None:
+        return unit.end
+    end = last + 1
+    while end < unit.end and not lines.is_blank(end):
+        end += 1
+    return end if any(not lines.is_blank(row) for row in range(end, unit.end)) else unit.end
 
 
 _LONG_KEY = 30
@@ -436,13 +452,13 @@ def _keys_within(lines: Lines, header: Header, unit: Region, depth: int = 0) -> 
 
     That is keys, and of a list what has a name: tasks of a block, steps of a job.
     """
-    rows = (row for row in range(unit.first, unit.end) if _says(lines, row))
+    is_long = unit.end - unit.first > _LONG_KEY and depth <= _DEEPEST_KEY
+    rows = (row for row in range(unit.first, unit.end if is_long else 0) if _says(lines, row))
     head = next(rows, unit.first)
     own = indent_of(lines.texts[head])
     margin = next((indent_of(lines.texts[row]) for row in rows), 0)
     inner = range(head + 1, unit.end)
-    is_cut = unit.symbol is not None and len(inner) >= _LONG_KEY and depth <= _DEEPEST_KEY
-    if not is_cut or margin <= own or _OPENS_TEXT.search(lines.texts[head]):
+    if unit.symbol is None or margin <= own or _OPENS_TEXT.search(lines.texts[head]):
         yield unit
         return
     part, is_own = unit, True
