@@ -310,6 +310,17 @@ def test_a_definition_is_shown_however_late_it_stands() -> None:
     assert shown(found) == [("a.py", [1, 2, 51])]
 
 
+def test_code_that_defines_a_name_comes_before_a_page_with_a_heading_that_has_it() -> None:
+    text = "# The walk\n\n" + "A walk, and a walk again.\n" * 9
+    heading = {"kind": "heading", "level": 1, "heading_path": ["The walk"], "start": 0, "end": 10}
+    page = document("a.md", text, blocks=(heading,))
+
+    found = asked(page, DOCS[0], pattern="walk")
+
+    assert found["files"][0]["doc_path"] == DOCS[0].path
+    assert found["files"][1]["lines"][0].get("is_definition")
+
+
 @pytest.mark.parametrize(
     ("pattern", "is_one"), [("walk", True), ("def walk", True), ("wal", False), ("def", False)]
 )

@@ -248,7 +248,8 @@ def _ranked(
 ) -> list[_Match]:
     """Return the first files in their order: with a definition first, then by count and path.
 
-    Tests and settings come after all others. What a file defines is asked as far as it matters.
+    Tests and settings come after all others, and pages with a heading that has the match after code
+    that defines it. What a file defines is asked as far as it matters.
     """
     docs = snapshot.docs_of([each.doc_key for each in found])
     matches = [_Match(each, doc, pattern) for each in found if (doc := docs.get(each.doc_key))]
@@ -260,6 +261,7 @@ def _ranked(
             (defining if match.is_defining else others).append(match)
             if len(defining) == room:
                 break
+        defining.sort(key=lambda match: match.doc["media"] != Media.CODE.value)
         ranked += [*defining, *others][:room]
     return ranked
 
