@@ -185,8 +185,9 @@ _NAMES = _table("""
     groovy: jenkinsfile
     starlark: build workspace build.bazel workspace.bazel tiltfile
     toml: cargo.lock poetry.lock uv.lock pdm.lock pipfile
-    json: composer.lock pipfile.lock .babelrc .eslintrc .prettierrc
-    yaml: .clang-format .clang-tidy
+    json: composer.lock pipfile.lock bun.lock deno.lock flake.lock .babelrc .eslintrc .prettierrc
+    yaml: yarn.lock gemfile.lock pubspec.lock podfile.lock .clang-format .clang-tidy
+    elixir: mix.lock
     shell: .bashrc .bash_profile .profile .zshrc .envrc pkgbuild
     dotenv: .env
     ini: .gitconfig .gitmodules .npmrc .pypirc .flake8 .pylintrc .coveragerc
@@ -394,7 +395,7 @@ _IS_COMMENT = lazy_pattern(_COMMENT)
 _GENERATED_NAMES = lazy_pattern(
     r"(?:\.min\.(?:js|css)|\.(?:js|css)\.map|[._-]bundle\.js|_pb2(?:_grpc)?\.pyi?|\.pb\.go"
     r"|(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|go\.sum"
-    r"|composer\.lock|pipfile\.lock|poetry\.lock|uv\.lock|cargo\.lock|gemfile\.lock))$",
+    r"|(?:composer|pipfile|poetry|uv|pdm|cargo|gemfile|pubspec|podfile|bun|deno|flake|mix)\.lock))$",
     re.IGNORECASE,
 )
 _DATA_LANGS = frozenset({"json", "xml", "html", "yaml", "toml", "sql", "ini"})
