@@ -310,6 +310,18 @@ def test_a_definition_is_shown_however_late_it_stands() -> None:
     assert shown(found) == [("a.py", [1, 2, 51])]
 
 
+def test_a_generator_is_defined_where_it_begins_and_not_where_it_is_called() -> None:
+    """Its line was taken for one of a comment, for the star."""
+    text = "class A {\n  *walk() {\n  }\n  run() {\n    this.walk();\n  }\n}\n"
+    start, end = text.index("  *walk"), text.index("  run")
+    unit = {"kind": "unit", "level": 2, "symbol": "A.walk", "symbol_kind": "method"}
+    code = document("a.js", text, media="code", blocks=(unit | {"start": start, "end": end},))
+
+    (found,) = asked(code, pattern="walk")["files"]
+
+    assert [line["line"] for line in found["lines"] if line.get("is_definition")] == [2]
+
+
 def test_code_that_defines_a_name_comes_before_a_page_with_a_heading_that_has_it() -> None:
     text = "# The walk\n\n" + "A walk, and a walk again.\n" * 9
     heading = {"kind": "heading", "level": 1, "heading_path": ["The walk"], "start": 0, "end": 10}

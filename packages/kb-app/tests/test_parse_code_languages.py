@@ -1037,6 +1037,11 @@ RUST_WITHIN_UNITS = [
         ("tsx", TSX, TSX_UNITS),
         ("javascript", JAVASCRIPT, JAVASCRIPT_UNITS),
         ("javascript", EXPORTED, EXPORTED_UNITS),
+        (
+            "typescript",
+            "\nabstract class A {\n  abstract get(): number;\n}\n",
+            ["1-1 class A", "2-3 method A.get"],
+        ),
         ("c", C_POINTERS, ["1-1 type GetNumber", "2-2 type Load"]),
         ("go", GO, GO_UNITS),
         ("go", GO_GROUPS, GO_GROUPS_UNITS),

@@ -37,7 +37,7 @@ _HEAD_BYTES = 2_000
 _LONGEST_LEAD, _FARTHEST = 20_000, 22_000
 _LEAD = re.compile(
     rb"(?:\s|//[^\n]*|/\*[\s\S]*?\*/|\(\*[\s\S]*?\*\)|\{-[\s\S]*?-\}|--\[\[[\s\S]*?\]\]"
-    rb"|(?:--|;|%|!|\*|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
+    rb"|(?:--|;|%|!|\*(?=[\s*/])|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
     rb"|(?:@doc\s+(?:~S)?)?\"{3}[\s\S]*?\"{3})*+"
 )
 """Comments and documentation that stand before what they tell of."""

@@ -83,7 +83,7 @@ _SCRIPT_UNITS = """
     type: type_alias_declaration
     enum: enum_declaration
     module: internal_module module
-    method: method_definition
+    method: method_definition abstract_method_signature
 """
 _SCRIPT = {
     "holders": "class_declaration abstract_class_declaration class internal_module module",
