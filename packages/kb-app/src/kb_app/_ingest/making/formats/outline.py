@@ -11,7 +11,8 @@ unit of it, and no local of a function is.
 
 YAML is cut at its document markers first: a document that says what ``kind`` of resource it is
 and what its name is (Kubernetes) is one unit, ``Kind/namespace/name``. A long key is cut at those
-within it (``jobs.build``), and a list of what has names, as the tasks of a playbook, at these.
+within it (``jobs.build``), and a list of what has names, as the tasks of a playbook, at these;
+so is what is long within those. Settings that are commented out are gaps.
 Of XML, elements are units (``elements``).
 """
 
