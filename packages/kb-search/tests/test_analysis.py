@@ -120,6 +120,46 @@ def test_a_plain_text_finds_itself(text: str) -> None:
     assert analyze(text).exact.split() == [fold(word) for word in words]
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("العربية", "في العَرَبِيَّة، نعم"),
+        ("العَرَبِيَّة", "العربية"),
+        ("عربية", "عـــربية"),
+        ("שלום", "שָׁלוֹם עולם"),
+        ("ज़रूर", "जरूर"),
+        ("ılgın", "Ilgın"),
+        ("isik", "ışık"),
+        ("lodz", "Łódź"),
+        ("Oresund", "Øresund"),
+        ("coeur", "le cœur"),
+        ("Silbentrennung", "Silben\u00adtrennung"),
+        ("avion", "l'avion"),
+        ("œuvre", "le cœur de l’œuvre."),
+        ("l'avion", "un avion"),
+        ("loreal", "chez L'Oréal"),
+        ("arte", "dell'arte"),
+        ("école", "QU’ÉCOLE"),
+    ],
+)
+def test_what_may_be_left_out_in_writing_is_found_without_and_with_it(
+    query: str, text: str
+) -> None:
+    streams = analyze(text)
+    held = {*streams.exact.split(), *streams.ident.split()}
+
+    assert {term.exact for term in query_terms(query, ("en",))} <= held
+
+
+@pytest.mark.parametrize(
+    "text", ["don't", "O'Brien's", "aujourd'hui", "d'you", "it's", "n't", "l'"]
+)
+def test_an_apostrophe_within_a_word_parts_nothing(text: str) -> None:
+    bare = text.replace("'s", "").replace("'", "").lower()
+
+    assert bare in {*analyze(text).exact.split(), *analyze(text).ident.split()}
+
+
 def test_query_terms_come_once_and_in_order() -> None:
     terms = query_terms("date parse date HTTPDate", ("en",))
 

@@ -82,3 +82,25 @@ def test_of_another_spelling_no_more_is_marked_than_of_the_word() -> None:
         "colour": ["colour", "color"],
         "centre": ["centers", "centres"],
     }
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "marked"),
+    [
+        ("العربية", "في ", "العَرَبِيَّة"),
+        ("שלום", "אמר ", "שָׁלוֹם"),
+        ("oeuvre", "le cœur de l’", "œuvre"),
+        ("strasse", "die süße ", "Straße"),
+        ("ete", "un ", "e\u0301te\u0301"),
+        ("ılgın", "köyü ", "Ilgın"),
+        ("Silbentrennung", "die ", "Silben\u00adtrennung"),
+        ("ガラ", "古い", "ガラ"),
+        ("été", "… ½ № ", "ETE"),
+    ],
+)
+def test_marks_are_of_the_text_however_letters_are_written(
+    query: str, before: str, marked: str
+) -> None:
+    (match,) = Highlighter(query).matches(f"{before}{marked} !")
+
+    assert (match.start, match.end) == (len(before), len(before) + len(marked))

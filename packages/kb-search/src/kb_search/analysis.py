@@ -13,9 +13,10 @@ string of terms joined by spaces, for a field of its own that splits at white sp
             spaces (Han, Kana, Hangul, Thai …); a lone         found inside a longer one
             character stays as it is
 
-Words are runs of letters and digits; an underscore, like a hyphen, parts them. The
-stemmers are Snowball's, as tantivy ships them. Nothing here is ever shown to anyone:
-snippets come from the text itself.
+Words are runs of letters and digits; an underscore, like a hyphen, parts them. What may be
+left out in writing is no part of a word: accents, vowels of Arabic and Hebrew, the *l* of
+*l'avion*. The stemmers are Snowball's, as tantivy ships them. Nothing here is ever shown to
+anyone: snippets come from the text itself.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = [
     "spelled_stems",
 ]
 
-ANALYSIS_VERSION = "a1"
+ANALYSIS_VERSION = "a2"
 """Part of the index version: a change of terms is a rebuild of the index."""
 
 STEMMED = {
@@ -95,6 +96,12 @@ _CJK = (
 _TOKEN = lazy_pattern(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
 """A word, or words joined by what identifiers are joined by; one pass over the text."""
 _WORD = lazy_pattern(r"[^\W_]+")
+_ELIDED = lazy_pattern(
+    r"\A(?:[cdjlmnst]|qu|(?:jus|lors|puis|quoi|quel|pres)qu|un|gl|(?:d|n|s|c)?[aeou]ll|quest)['’]"
+    "(?=[aeiouyh\u00e0-\u00f6\u00f8-\u00ff\u0153])",
+    re.IGNORECASE,
+)
+"""What words of French, Italian and Catalan are joined to before a vowel."""
 _APOSTROPHE = lazy_pattern(r"['’](?:[sS]\b)?")
 _SYMBOLIC = lazy_pattern(r"\b[A-Za-z](?:\+\+|#)")
 _JOINING = "._-'"
@@ -111,7 +118,17 @@ _AT_SIGNS, _AT_SIGNS_BUT_COLONS = _parting(_JOINING), _parting(f"{_JOINING}:")
 _CAMEL = lazy_pattern(r"[^\W\d_][0-9]|[0-9][^\W\d_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_OF_LETTERS = lazy_pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_PART = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
-_MARKS = lazy_pattern("[\u0300-\u036f]")
+_MARKS = lazy_pattern(
+    "[\u00ad\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u093c\u0a3c\u200d]+"
+)
+"""What one may write or leave out: accents, vowels of Arabic and Hebrew, the dot of Hindi that
+makes another sound of a letter, what only says how letters join or where a word may be broken."""
+_STROKES = str.maketrans(
+    {"\u0131": "i", "\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u0127": "h", "\u0167": "t"}
+    | {"\u00e6": "ae", "\u0153": "oe"}
+)
+"""Letters that people write without what Unicode takes for a part of the letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +189,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
-    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
+    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed)).translate(_STROKES)
 
 
 @cache
@@ -240,7 +257,7 @@ def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
     plain = _plain(text)
     asking = {fold(word) for word in asking_words(plain)}
     seen: Counter[Term] = Counter()
-    for token in _TOKEN.findall(_part(plain)[0]):
+    for token in _TOKEN.findall(_unmarked(_part(plain)[0])):
         terms = list(_token_terms(token, langs))
         for term in terms:
             seen[term] += len(terms) == 1 or term.kind not in _OF_NAMES
@@ -256,7 +273,7 @@ def _counted(term: Term, n: int, asking: Container[str]) -> Term:
 
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
-    bare = _bare(token)
+    bare = _bare(_unelided(token))
     words = _WORD.findall(bare)
     for word in words:
         parts = _parts(word)
@@ -333,6 +350,11 @@ def _plain(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
+def _unmarked(text: str) -> str:
+    """Return *text* without the marks that letters may do without, as far as they are apart."""
+    return text if text.isascii() else _MARKS.sub("", text)
+
+
 def _part(text: str) -> tuple[str, list[str]]:
     """Return the text without its CJK runs, and the bigrams of those runs."""
     text = _plain(text)
@@ -392,6 +414,7 @@ def _forms_of(language: str) -> Callable[[str], _Forms | None]:
 def _piece_forms(
     piece: str, known: Callable[[str], _Forms | None], stemmer: tantivy.TextAnalyzer
 ) -> _Forms | None:
+    piece = _unmarked(piece)
     if piece.isalnum():
         return _word_forms(piece, stemmer)
     tokens = _TOKEN.findall(piece)
@@ -431,18 +454,26 @@ def _word_forms(word: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
 
 def _joined_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms:
     """Return the forms of words that are joined to one token, and of the token as a whole."""
-    bare = _bare(token)
+    unelided = _unelided(token)
+    bare = _bare(unelided)
     words = _WORD.findall(bare)
     exact, stem, ident = _columns(filter(None, map(known, words)))
     parts = [*filter(None, ident)]
     if len(words) > 1:
         parts.append(_cut(fold(bare)))
+    if unelided != token:  # as it is looked for by who leaves out the apostrophe: loreal
+        parts.append(_cut(fold(_bare(token))))
     whole = " ".join(exact)
     return (whole, whole if stem == exact else " ".join(stem), " ".join(parts))
 
 
 def _bare(token: str) -> str:
     return _APOSTROPHE.sub("", token) if "'" in token or "’" in token else token
+
+
+def _unelided(token: str) -> str:
+    """Return a token without an article or the like that is joined to it."""
+    return _ELIDED.sub("", token) if "'" in token or "’" in token else token
 
 
 def _parts(word: str) -> list[str]:

@@ -6,13 +6,12 @@ is chosen where the most different words of the query stand close together.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kb_core.text import snap_to_grapheme
 from kb_core.values import lazy_pattern
-from kb_search.analysis import Term, query_terms, spelled_otherwise
+from kb_search.analysis import Term, fold, query_terms, spelled_otherwise
 
 __all__ = ["Highlighter", "Match"]
 
@@ -52,7 +51,13 @@ class Highlighter:
 
         Words count where they begin; where none does, inside identifiers, too.
         """
-        folded = _same_length_fold(text)
+        folded, places = _folded(text)
+        found = self._matches(folded)
+        if places is None:
+            return found
+        return [Match(places[at], _after(places, end), term) for at, end, term in found]
+
+    def _matches(self, folded: str) -> list[Match]:
         starting = [word for word in self._words if word in folded]
         found = []
         for number, word in enumerate(starting):
@@ -165,18 +170,33 @@ def _word_end(text: str, start: int, stop: int) -> int:
     return space if space > start else snap_to_grapheme(text, stop, floor=start)
 
 
-class _Folding(dict[int, int]):
-    """Folds one character to one character, so that offsets stay those of the text."""
+class _Folding(dict[int, str]):
+    """Folds letters one by one, most of them to one; what may be left out to none."""
 
-    def __missing__(self, code: int) -> int:
-        base = unicodedata.normalize("NFKD", chr(code))[:1].casefold() or chr(code)
-        folded = ord(base) if len(base) == 1 and not 0xAC00 <= code <= 0xD7A3 else code  # noqa: PLR2004
-        self[code] = folded
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        folded = fold(character)
+        self[code] = folded = folded if character.isalnum() or not folded else character
         return folded
 
 
 _FOLDING = _Folding()
 
 
-def _same_length_fold(text: str) -> str:
-    return text.lower() if text.isascii() else text.translate(_FOLDING)
+def _folded(text: str) -> tuple[str, list[int] | None]:
+    """Return *text* folded, and where in it each character of that stands, if not at its place.
+
+    After these comes where the text ends.
+    """
+    if text.isascii():
+        return text.lower(), None
+    folded = text.translate(_FOLDING)
+    if all(len(_FOLDING[ord(character)]) == 1 for character in set(text)):
+        return folded, None
+    places = [at for at, character in enumerate(text) for _ in _FOLDING[ord(character)]]
+    return folded, [*places, len(text)]
+
+
+def _after(places: Sequence[int], end: int) -> int:
+    """Return where in a text ends what ends there in the folded one, with marks left out there."""
+    return max(places[end], places[end - 1] + 1)
