@@ -6,7 +6,9 @@ is chosen where the most different words of the query stand close together.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from kb_core.text import snap_to_grapheme
@@ -51,11 +53,9 @@ class Highlighter:
 
         Words count where they begin; where none does, inside identifiers, too.
         """
-        folded, places = _folded(text)
+        folded, ends = _folded(text)
         found = self._matches(folded)
-        if places is None:
-            return found
-        return [Match(places[at], _after(places, end), term) for at, end, term in found]
+        return found if ends is None else [_unfolded(ends, match) for match in found]
 
     def _matches(self, folded: str) -> list[Match]:
         starting = [word for word in self._words if word in folded]
@@ -173,10 +173,17 @@ def _word_end(text: str, start: int, stop: int) -> int:
 class _Folding(dict[int, str]):
     """Folds letters one by one, most of them to one; what may be left out to none."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.others = set[str]()
+        """Characters so far that are not one character."""
+
     def __missing__(self, code: int) -> str:
         character = chr(code)
         folded = fold(character)
         self[code] = folded = folded if character.isalnum() or not folded else character
+        if len(folded) != 1:
+            self.others.add(character)
         return folded
 
 
@@ -184,19 +191,16 @@ _FOLDING = _Folding()
 
 
 def _folded(text: str) -> tuple[str, list[int] | None]:
-    """Return *text* folded, and where in it each character of that stands, if not at its place.
-
-    After these comes where the text ends.
-    """
+    """Return *text* folded, and where in that each of its characters ends, if not at its place."""
     if text.isascii():
         return text.lower(), None
     folded = text.translate(_FOLDING)
-    if all(len(_FOLDING[ord(character)]) == 1 for character in set(text)):
+    if _FOLDING.others.isdisjoint(text):
         return folded, None
-    places = [at for at, character in enumerate(text) for _ in _FOLDING[ord(character)]]
-    return folded, [*places, len(text)]
+    return folded, list(accumulate(map(len, map(_FOLDING.__getitem__, map(ord, text)))))
 
 
-def _after(places: Sequence[int], end: int) -> int:
-    """Return where in a text ends what ends there in the folded one, with marks left out there."""
-    return max(places[end], places[end - 1] + 1)
+def _unfolded(ends: Sequence[int], match: Match) -> Match:
+    """Return where in a text is what was found in it folded, with marks that are left out there."""
+    start, last = bisect_right(ends, match.start), bisect_right(ends, match.end - 1)
+    return Match(start, bisect_right(ends, ends[last]), match.term)
