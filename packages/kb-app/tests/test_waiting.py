@@ -12,7 +12,8 @@ import pytest
 from kb_app.config import Config, Embedding, Source
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.testing.parts import open_here
-from kb_core.errors import InvalidInput, ReadonlyMode
+from kb_app.workspaces import over_folders, place_of
+from kb_core.errors import DocNotFound, InvalidInput, ReadonlyMode
 from kb_core.ingest import IngestOptions
 from kb_core.search import GrepQuery
 from kb_store import WriterLock
@@ -65,6 +66,21 @@ def test_what_was_written_moved_and_deleted_is_known_when_the_call_returns(
     assert {row["doc_path"] for row in changed["files"]} >= {"a.md", "new.md", "b.md"}
     assert changed["as_of"] >= before
     assert [row["state"] for row in again["files"]] == ["indexed", "indexed", "deleted"]
+
+
+@pytest.mark.parametrize("path", ["a" * 300, f"{'a' * 300}/b.md", "b/" * 2_500 + "c.md"])
+def test_what_is_too_long_for_the_system_is_not_there(config: Config, path: str) -> None:
+    folder = next(iter(config.sources)).root
+    with open_here(config) as kb:
+        (row,) = kb.wait_for_fresh([path])["files"]
+    with place_of(config, str(folder.parent), environ={"HOME": str(folder.parent)}).open() as kb:
+        for place in (path, f"{path}:3", f"{path}#otter"):
+            with pytest.raises(DocNotFound, match="no document"):
+                kb.fetch(place)
+    with over_folders(kb, [f"/{path}", str(folder)]) as both:
+        assert both.fetch("b.md")["text"] == "A heron waits.\n"
+
+    assert row["state"] == "deleted"
 
 
 def test_what_is_ignored_by_now_or_no_file_is_taken_away(config: Config, tmp_path: Path) -> None:

@@ -71,12 +71,12 @@ class ByModels:
 
     def _index(self, file: SourceFile, stop: Event) -> None:
         """Index one file where it is, or take away what there was of it."""
-        from pathlib import Path
+        import os
 
         from kb_core.ingest import IngestOptions
 
         gone = IngestOptions(paths=(file.real,), embed=False)
-        is_there = Path(file.real).is_file()
+        is_there = os.path.isfile(file.real)  # noqa: PTH113 - False where that cannot be told
         events = self.ingest_file_by_model(file.real, stop=stop) if is_there else None
         for _ in events or self.ingest(gone, stop=stop):
             pass

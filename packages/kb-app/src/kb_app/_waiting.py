@@ -5,6 +5,9 @@ of it: indexed, skipped, gone. What is not is indexed, in its place and by the r
 source, one after the other; where another process writes, it may have done so first.
 """
 
+# What a model names may be too long for the system: os.path says that it is not there.
+# ruff: noqa: PTH110, PTH112, PTH120
+
 from __future__ import annotations
 
 import os
@@ -93,7 +96,7 @@ class SourceFile:
         detail = "it is not indexed as it is now; ask again, or 'kebab ingest'"
         if self.refused and is_fresh:
             state, reason, detail = FileState.SKIPPED.value, "ignored", self.refused
-        elif not Path(self.real).exists():
+        elif not os.path.exists(self.real):
             state, reason, detail = FileState.DELETED.value, "missing", "there is no such file"
         known = row or {"size": 0, "mtime_ns": 0}
         names = ("raw_path", "media", "bytes_hash", "fingerprint", "doc_id", "error_code")
@@ -128,8 +131,8 @@ def _file_named(
     meant = [real for real in _meant(specs, path) if _is_allowed(config, real)]
     if not meant:
         raise not_allowed(path)
-    there = [real for real in meant if Path(real).exists()]
-    if there and Path(there[0]).is_dir():
+    there = [real for real in meant if os.path.exists(real)]
+    if there and os.path.isdir(there[0]):
         raise InvalidInput(
             f"{path!r} is a folder, and files are waited for",
             hint="name the files in it that you wrote, moved or deleted",
@@ -142,7 +145,10 @@ def _file_named(
             hint="ingest_file keeps a copy of a file that is in none",
             details={"field": "paths", "value": path},
         )
-    return max(files, key=lambda file: (file.is_known(snapshot), Path(file.real).parent.is_dir()))
+    return max(
+        files,
+        key=lambda file: (file.is_known(snapshot), os.path.isdir(os.path.dirname(file.real))),
+    )
 
 
 def _meant(specs: Sequence[SourceSpec], path: str) -> list[str]:
@@ -166,7 +172,7 @@ def _is_allowed(config: Config, real: str) -> bool:
 
 def _file_at(specs: Sequence[SourceSpec], real: str) -> SourceFile | None:
     if place := place_in(specs, real):
-        why = place.refused.detail if place.refused and Path(real).exists() else ""
+        why = place.refused.detail if place.refused and os.path.exists(real) else ""
         below = path_of(place.top, place.below)
         if place.spec.forgotten.has(place.spec.source_id, below, place.spec.root):
             why = "the person had it forgotten"

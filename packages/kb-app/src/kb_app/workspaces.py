@@ -135,7 +135,8 @@ def place_of(
 def over_folders(kb: KnowledgeBase, folders: Sequence[str]) -> KnowledgeBase:
     """Return what answers for these absolute folders instead of *kb*; they need not be there."""
     config = kb._config  # noqa: SLF001 - the one that it was opened with
-    there = [path for path in map(Path, folders) if path.exists()] or [Path(folders[0])]
+    are_there = filter(os.path.exists, folders)  # what is too long for the system is not there
+    there = [*map(Path, are_there)] or [Path(folders[0])]
     place = place_of_folders(config, there, environ=paths.environment(), named_by="a root")
     # Who offers no tool that writes may still keep a cache.
     return place.open(readonly=kb.readonly and not config.mcp.readonly)
@@ -287,7 +288,8 @@ class Workspace(Looking):
         given = {"chunk": place} if isinstance(place, str) else place
         name = next((str(given[kind]) for kind in _NAMED_BY if given.get(kind)), "")
         path = _AFTER_PATH.split(name, maxsplit=1)[0]
-        is_there = any((folder / path).is_file() for folder in self._place.folders if path)
+        below = (folder / path for folder in self._place.folders if path)
+        is_there = any(map(os.path.isfile, below))  # what is too long for the system is not there
         return is_there or bool(_ID.fullmatch(name))
 
     def fetch_chunk(self, chunk_id: str, *, context: int = 0) -> types.FetchResult:
