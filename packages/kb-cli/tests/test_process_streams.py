@@ -255,3 +255,32 @@ def test_completion_completes_commands_and_options(tmp_path: Path) -> None:
 
     assert "plain,search" in complete("kebab sea", 1)
     assert "plain,--media" in complete("kebab search --me", 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("kb_cli._context", ["--version"]),
+        ("kb_core.values", ["status"]),
+        ("kb_app.paths", ["status"]),
+        ("click", ["--help"]),
+    ],
+)
+def test_an_interruption_while_it_starts_is_130_and_no_traceback(
+    tmp_path: Path, module: str, words: list[str]
+) -> None:
+    code = (
+        "import sys\nclass Interrupted:\n    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        f"sys.meta_path.insert(0, Interrupted())\nsys.argv[1:] = {words!r}\n"
+        "from kb_cli.main import run\nrun()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")

@@ -8,14 +8,19 @@ needs it (lesson 51): ``kebab --help`` imports click and nothing else of weight.
 
 from __future__ import annotations
 
-import gc
-import os
 import sys
-from typing import TYPE_CHECKING
 
-from kb_cli._catalog import COMPLETE_VAR
-from kb_cli._context import CliContext
-from kb_cli._declared import read
+try:
+    import gc
+    import os
+    from typing import TYPE_CHECKING
+
+    from kb_cli._catalog import COMPLETE_VAR
+    from kb_cli._context import CliContext
+    from kb_cli._declared import read
+except KeyboardInterrupt:  # a tenth of a second is long enough for Ctrl-C
+    sys.stderr.write("\n")
+    sys.exit(130)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,6 +111,9 @@ def run() -> None:
         if isinstance(end.code, int) and _is_done():
             os._exit(end.code)
         raise
+    except KeyboardInterrupt:  # before a command has begun, or again while its end is told
+        sys.stderr.write("\n")
+        sys.exit(130)
 
 
 def _is_done() -> bool:
