@@ -95,6 +95,9 @@ def test_of_another_spelling_no_more_is_marked_than_of_the_word() -> None:
         ("ılgın", "köyü ", "Ilgın"),
         ("Silbentrennung", "die ", "Silben\u00adtrennung"),
         ("ガラ", "古い", "ガラ"),
+        ("ガラ", "古い", "カ\u3099ラ"),
+        ("검색", "지식 ", "\u1100\u1165\u11b7\u1109\u1162\u11a8"),
+        ("\u1100\u1165\u11b7\u1109\u1162\u11a8", "지식 ", "검색"),
         ("été", "… ½ № ", "ETE"),
     ],
 )

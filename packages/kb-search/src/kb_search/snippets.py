@@ -6,6 +6,8 @@ is chosen where the most different words of the query stand close together.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -22,6 +24,11 @@ _SHORTEST_INSIDE = 4
 _CONTEXT_SHARE = 4
 _REST = lazy_pattern(r"[^\W_]*")
 _SPACE = lazy_pattern(r"\s")
+_JOINED = lazy_pattern("[\u1161-\u1175\u3099\u309a]")
+"""Vowels of Hangul and signs of kana, as they stand behind a letter in normal form D."""
+_LETTER = lazy_pattern(
+    "[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|.[\u3099\u309a]|.", re.DOTALL
+)
 
 
 class Match(NamedTuple):
@@ -176,13 +183,13 @@ class _Folding(dict[int, str]):
     def __init__(self) -> None:
         super().__init__()
         self.others = set[str]()
-        """Characters so far that are not one character."""
+        """Characters so far that are not one character, or not without the one before."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         folded = fold(character)
         self[code] = folded = folded if character.isalnum() or not folded else character
-        if len(folded) != 1:
+        if len(folded) != 1 or _JOINED.match(character):
             self.others.add(character)
         return folded
 
@@ -197,7 +204,14 @@ def _folded(text: str) -> tuple[str, list[int] | None]:
     folded = text.translate(_FOLDING)
     if _FOLDING.others.isdisjoint(text):
         return folded, None
-    return folded, list(accumulate(map(len, map(_FOLDING.__getitem__, map(ord, text)))))
+    if _JOINED.search(text) is None:
+        return folded, list(accumulate(map(len, map(_FOLDING.__getitem__, map(ord, text)))))
+    pieces, ends, size = list[str](), list[int](), 0
+    for piece in _LETTER.findall(text):
+        pieces.append(unicodedata.normalize("NFC", piece).translate(_FOLDING))
+        size += len(pieces[-1])
+        ends += [size] * len(piece)
+    return "".join(pieces), ends
 
 
 def _unfolded(ends: Sequence[int], match: Match) -> Match:
