@@ -148,6 +148,7 @@ def test_a_list_of_versions_is_code_that_a_program_wrote(name: str) -> None:
 
     assert kind is not None
     assert kind.media == Media.CODE
+    assert kind.code_lang is not None
     assert judged("x", f"web/{name}", kind.code_lang) == "generated: by its name"
 
 
