@@ -54,6 +54,26 @@ def test_marks_in_identifiers_and_scripts(text: str, query: str, expected: str) 
     assert marked(text, query).replace("][", "") == expected.replace("][", "")
 
 
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("coeur", "cœur"),
+        ("lodz", "Łódź"),
+        ("ılgın", "Ilgın"),
+        ("العربية", "العَرَبِيَّة"),
+        ("שלום", "שָׁלוֹם"),
+        ("Silbentrennung", "Silben\u00adtrennung"),
+        ("ete", "E\u0301te\u0301"),
+        ("हिन्दी", "हिन्दी"),
+    ],
+)
+def test_words_are_marked_however_their_letters_are_written(query: str, word: str) -> None:
+    assert marks(f"… {word}, {word}.", query) == [
+        (2, 2 + len(word)),
+        (4 + len(word), 4 + 2 * len(word)),
+    ]
+
+
 @given(st.text(), st.text())
 def test_marks_are_in_order_apart_and_inside(text: str, query: str) -> None:
     ranges = marks(text, query)

@@ -19,7 +19,21 @@ from kb_core.values import lazy_pattern
 __all__ = ["marks"]
 
 _SYNTAX = lazy_pattern(r"(?<!\S)(?:-\S+|(?:title|path|tag):)", re.IGNORECASE)
-_WORD = lazy_pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
+_WITHIN = (
+    "\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963"
+    "\u0980-\u09e3\u0a00-\u0a75\u0a80-\u0ae3\u0b00-\u0b63\u0b80-\u0bd7\u0c00-\u0c63\u0c80-\u0ce3"
+    "\u0d00-\u0d63\u0d80-\u0df3\u200d"
+)
+"""Accents and vowels that are characters of their own, with the letters of their scripts."""
+_WORD = lazy_pattern(
+    rf"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+(?:[{_WITHIN}]+[^\W\d_A-Z]*)*"
+    rf"|[A-Z](?:[{_WITHIN}]+[^\W\d_A-Z]*)+|[A-Z]+|\d+"
+)
+_PLAIN = str.maketrans(
+    {"\u0131": "i", "\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u0127": "h", "\u0167": "t"}
+    | {"\u00e6": "ae", "\u0153": "oe", "\u00ad": None, "\u0640": None, "\u200d": None}
+)
+"""Letters that people write plainly, and what they do not write, as the index knows them."""
 _ENDINGS = (
     "",
     "s",
@@ -106,7 +120,7 @@ def _fold(word: str) -> str:
     if folded.isascii() or _is_dense(folded):
         return folded
     parts = unicodedata.normalize("NFKD", folded)
-    return "".join(part for part in parts if not unicodedata.combining(part))
+    return "".join(part for part in parts if not unicodedata.combining(part)).translate(_PLAIN)
 
 
 def _is_dense(word: str) -> bool:
