@@ -304,6 +304,22 @@ def test_without_a_model_words_choose_the_sentence(kebab: InstalledKebab) -> Non
     assert any("by words alone" in reason for reason in answer["degraded"])
 
 
+@pytest.mark.model
+def test_a_constant_is_found_that_others_say_the_words_of_more_often(kebab: InstalledKebab) -> None:
+    said = "A worker for eviction from the heron cache. That is what it is for. " * 4
+    for number in range(9):
+        kebab.write(f"{number}.md", f"# Heron {number}\n\n{said}\n")
+    long = " ".join(f"Word{n} is said." for n in range(60))
+    kebab.write("limits.md", f"# Limits\n\n{long} HERON_CACHE_EVICTION_WORKER is 12. {long}\n")
+    kebab.run("ingest", "--summary-only")
+
+    found = ask(kebab, "What is HERON_CACHE_EVICTION_WORKER?")
+    lost = ask(kebab, "What is HERON_CACHE_EVICTION_HEIGHT?", code=1)
+
+    assert found["citations"][0]["quote"] == "HERON_CACHE_EVICTION_WORKER is 12."
+    assert lost["warnings"] == ["not mentioned by the evidence: HERON_CACHE_EVICTION_HEIGHT"]
+
+
 def test_the_end_of_an_item_is_quoted_with_what_that_is_called(kebab: InstalledKebab) -> None:
     kebab.configure()
     note = (

@@ -50,7 +50,14 @@ class Near:
 
 def chunk(text: str, *, title: str = "Note", media: str = "markdown") -> StoredChunk:
     """Return what evidence looks at of a chunk."""
-    over = {"title": title, "heading_path": (), "path": "n.md", "doc_date": None, "mtime_ns": 0}
+    over = {
+        "title": title,
+        "heading_path": (),
+        "path": "n.md",
+        "code_lang": None,
+        "doc_date": None,
+        "mtime_ns": 0,
+    }
     return cast("StoredChunk", {"text": text, "lang": "en", "media": media, **over})
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from kb_app._ask.evidence import DEPTH, Evidence, evidence_of
+from kb_app._ask.evidence import DEPTH, Evidence, constants_of, evidence_of, has_name
 from kb_app._ask.extract import Extract, extracts, is_lacking
 from kb_app._ask.gate import Gate, chance_of, doubts, judged
 from kb_app._ask.narrowing import narrow, of_the_date
@@ -176,7 +176,9 @@ class Asking:
         watch.note(
             "search", searched_line(question, len(asked.response.hits), self._searched_by(asked))
         )
-        narrowed = narrow(self._engine, asked.ranking)
+        # The words of a constant name no documents.
+        named = constants_of(question.text)
+        narrowed = None if named else narrow(self._engine, asked.ranking)
         if dated := self._dated(asked, in_series=narrowed is not None):
             return dated
         if narrowed is not None:
@@ -210,7 +212,25 @@ class Asking:
     def _found_first(self, question: AskQuery, watch: Watch) -> _Asked:
         ranking = self._engine.ranking(question.search())
         response = self._engine.answer(ranking)
-        return _Asked(question=question, watch=watch, ranking=ranking, response=response)
+        asked = _Asked(question=question, watch=watch, ranking=ranking, response=response)
+        return self._with_constant(asked) or asked
+
+    def _with_constant(self, asked: _Asked) -> _Asked | None:
+        """Return *asked* of passages with a constant that it names, where no first one has any.
+
+        Of a name in several words, others may say each more often.
+        """
+        names = constants_of(asked.question.text)
+        first = [chunk for _, chunk in self._found(asked)[:DEPTH]] if names else []
+        if not names or any(has_name(chunk, name) for chunk in first for name in names):
+            return None
+        for name in sorted(names, key=asked.question.text.find):
+            text = asked.question.text.replace(name, f'"{name}"')
+            ranking = self._engine.ranking(replace(asked.question, text=text).search())
+            response = self._engine.answer(ranking)
+            if response.hits:
+                return replace(asked, ranking=ranking, response=response)
+        return None
 
     def _hopped(self, asked: _Asked, model: LanguageModel) -> _Asked:
         """Return *asked* with what *model* had searched for it, in rounds."""

@@ -28,10 +28,11 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from kb_app._ask.code_blocks import blocks, statement
 from kb_app._ask.facts import dull_stems, particulars, read
 from kb_app._ask.languages import TOLD, asked_in, empty_words
 from kb_app._search.defining import is_constant, values_given
@@ -50,6 +51,7 @@ __all__ = [
     "bare",
     "constants_of",
     "evidence_of",
+    "has_name",
     "mean",
     "units_of",
 ]
@@ -76,16 +78,6 @@ _NO_READING = PartReading((), 0.0)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"([^\n:：–—]{1,40}?)\s?(?:[:：]\s|：|\s[–—]\s)")
 _NAMES = re.compile(r"\w+", re.ASCII)
-_REMARK = re.compile(
-    r"[ \t]*(?://|/?\*|--|;|%"
-    r"|#(?![ \t]*(?:define|elif|else|endif|if|ifn?def|include|pragma|undef)\b))"
-)
-_EXPLAINS = re.compile(r"[ \t]*\"{3}[\s\S]*?\"{3}")
-_SAYS = re.compile(r"[^\W_]")
-_LONG_CODE, _LEAST_OF_CODE = 12, 2
-"""Lines of code that are quoted as a whole, and lines that say something in each of its blocks."""
-_LONGEST_VALUE = 20
-"""Lines of a value that are quoted."""
 _LEAST_LINES = 3
 """So many lines with a label are a list of such."""
 
@@ -271,6 +263,11 @@ def constants_of(question: str) -> frozenset[str]:
     return frozenset(filter(is_constant, _NAMES.findall(question)))
 
 
+def has_name(chunk: StoredChunk, name: str) -> bool:
+    """Say whether a chunk has a name, however it is spelled: settings have ``mostRows``."""
+    return bare(name) in bare(" ".join((chunk["path"], *chunk["heading_path"], chunk["text"])))
+
+
 def units_of(chunk: StoredChunk) -> list[Unit]:
     """Return what a chunk is made of, as is known of its medium."""
     is_table = chunk["media"] == Media.CSV.value
@@ -380,44 +377,19 @@ def _cut(chunk: StoredChunk, holding: _Holding, constants: frozenset[str]) -> _C
     named = " ".join(over)
     around = holding.words_in(f"{named} {analyze(named).ident}", lang)
     titles = [", ".join(over)] if around.difference(*held) else []
-    is_code = chunk["media"] == Media.CODE.value
-    blocks = [
-        _blocks(text, unit.start) if is_code else ()
+    inner = [
+        () if unit in given else _blocks(text, unit, chunk)
         for text, unit in zip(texts, parts, strict=True)
     ]
-    return _Cut(chunk, parts, texts, held, around, titles, frozenset(given), blocks)
+    return _Cut(chunk, parts, texts, held, around, titles, frozenset(given), inner)
 
 
-def _blocks(text: str, start: int) -> Sequence[Unit]:
-    """Return the blocks of code that is long, which stands from *start* on; else none.
-
-    One begins behind a blank line, and with a comment below a line that is none. What has few
-    lines goes with what follows, or ends what stands above it.
-    """
-    lines = text.split("\n")
-    if len(lines) <= _LONG_CODE:
+def _blocks(text: str, unit: Unit, chunk: StoredChunk) -> Sequence[Unit]:
+    """Return the blocks of *text*, which a unit of code is, if it is long."""
+    if chunk["media"] != Media.CODE.value:
         return ()
-    begins, said, is_remark, is_blank = [0], 0, False, False
-    for number, line in enumerate(lines):
-        is_next = is_blank or (_is_remark(line) and not is_remark)
-        if is_next and said >= _LEAST_OF_CODE and line.strip():
-            begins.append(number)
-            said = 0
-        said += _SAYS.search(line) is not None
-        is_blank, is_remark = not line.strip(), _is_remark(line)
-    if said < _LEAST_OF_CODE:
-        begins = begins[:-1] or [0]
-    offsets = [0, *accumulate(len(line) + 1 for line in lines)]
-    found = []
-    for first, end in pairwise([*(offsets[at] for at in begins), len(text)]):
-        block = text[first:end]
-        lead = len(block) - len(block.lstrip())
-        found.append(Unit(start + first + lead, start + first + len(block.rstrip()), "code"))
-    return found if len(found) > 1 else ()
-
-
-def _is_remark(line: str) -> bool:
-    return _REMARK.match(line) is not None
+    found = blocks(text, chunk["code_lang"])
+    return [Unit(unit.start + start, unit.start + end, "code") for start, end in found]
 
 
 def _by_constants(
@@ -430,7 +402,7 @@ def _by_constants(
     text = chunk["text"]
     given: list[Unit] = []
     for at in sorted(set(values_given(text, constants, chunk["code_lang"]))):
-        start, end = _statement(text, at)
+        start, end = statement(text, at, chunk["code_lang"])
         if not given or start >= given[-1].end:
             given.append(Unit(start, end, "code"))
     cut: list[Unit] = []
@@ -442,24 +414,6 @@ def _by_constants(
                 start = each.end
         cut.append(replace(unit, start=start))
     return [unit for unit in cut if text[unit.start : unit.end].strip()], given
-
-
-def _statement(text: str, at: int) -> tuple[int, int]:
-    """Return what gives a value in the line that begins *at*, without white space around it."""
-    start = at
-    while start and _REMARK.match(text, above := text.rfind("\n", 0, start - 1) + 1):
-        start = above
-    end, lines = at, 0
-    while end < len(text) and lines < _LONGEST_VALUE:
-        end = (text.find("\n", end) + 1) or len(text)
-        said, lines = text[at:end].rstrip(), lines + 1
-        is_open = sum(map(said.count, "([{")) > sum(map(said.count, ")]}"))
-        if not is_open and not said.endswith("\\"):
-            break
-    if below := _EXPLAINS.match(text, end):
-        end = below.end()
-    said = text[start:end]
-    return start + len(said) - len(said.lstrip()), start + len(said.rstrip())
 
 
 def _passage(

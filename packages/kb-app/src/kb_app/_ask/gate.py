@@ -40,7 +40,7 @@ from operator import mul
 from typing import Literal, TypeAlias
 from unicodedata import category
 
-from kb_app._ask.evidence import Evidence, Passage, Piece, bare, constants_of, mean
+from kb_app._ask.evidence import Evidence, Passage, Piece, constants_of, has_name, mean
 from kb_core.answers import WEAK_EVIDENCE
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
@@ -246,17 +246,13 @@ def _names_any(evidence: Evidence) -> bool:
 
 
 def _constants_lacking(evidence: Evidence) -> frozenset[str]:
-    """Return the constants of the question that no passage has, however it is spelled.
-
-    ``MOST_ROWS`` may be ``mostRows`` in settings.
-    """
-    named = constants_of(evidence.question)
-    if not named:
-        return named
-    over = ((one.chunk["path"], *one.chunk["heading_path"]) for one in evidence.passages)
-    texts = (one.chunk["text"] for one in evidence.passages)
-    held = [bare(" ".join((*names, text))) for names, text in zip(over, texts, strict=True)]
-    return frozenset(name for name in named if not any(bare(name) in text for text in held))
+    """Return the constants of the question that no passage has."""
+    chunks = [passage.chunk for passage in evidence.passages]
+    return frozenset(
+        name
+        for name in constants_of(evidence.question)
+        if not any(has_name(chunk, name) for chunk in chunks)
+    )
 
 
 def _lacking(evidence: Evidence) -> float:
