@@ -597,6 +597,49 @@ def test_what_has_a_name_within_a_long_item_is_a_unit_too() -> None:
     ]
 
 
+def test_an_item_without_a_name_is_no_part_of_the_one_before_it() -> None:
+    """It was read as keys of the named step, which ended with ``npm publish``."""
+    script = "".join(f"          echo {n}\n" for n in range(32))
+    source = (
+        "jobs:\n  build:\n    steps:\n      - uses: a/b\n"
+        f"      - name: Install\n        run: |\n{script}"
+        "      # Keeps.\n      - uses: c/d\n        with:\n          path: x\n"
+        "      - run: npm publish\n      - name: Done\n        run: x\n"
+    )
+
+    assert places(source, "yaml") == [
+        *("jobs 1-1", "jobs.build 2-2", "jobs.build.steps 3-4", "jobs.build.steps.Install 5-5"),
+        *("jobs.build.steps.Install.run 6-38", "jobs.build.steps 39-42"),
+        *("jobs.build.steps 43-43", "jobs.build.steps.Done 44-45"),
+    ]
+
+
+def test_an_item_at_the_margin_without_a_name_has_none_of_the_one_before_it() -> None:
+    fill = "".join(f"      k{n}: v\n" for n in range(15))
+    source = (
+        "- name: One\n  a: b\n# Two.\n- hosts: all\n  tasks:\n"
+        f"    - name: Stop\n{fill}    - name: Start\n{fill}- name: Three\n  c:\n  - d\n"
+    )
+
+    assert places(source, "yaml") == [
+        *("One 1-2", "None 3-4", "tasks 5-5", "tasks.Stop 6-21", "tasks.Start 22-37"),
+        "Three 38-40",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("a:\n  run: |\n    echo a\n\n    # clean up:\n    #x\n\n  # b: c\n", ["1-6", "8-8"]),
+        ("a:\n  - run: >-\n      echo a |\n\n      # clean up\nb: c\n", ["1-5", "6-6"]),
+        ("a: |\n    # one\n\n    # two\n", ["1-4"]),
+        ("a: |\n\n# one\n\n# two\n", ["1-1", "3-3", "5-5"]),
+    ],
+)
+def test_comments_of_a_script_are_part_of_it(source: str, found: list[str]) -> None:
+    assert [place.split()[-1] for place in places(source, "yaml")] == found
+
+
 def test_settings_that_are_commented_out_are_none_of_the_key_above_them() -> None:
     source = "a:\n  b: c\n  # More.\n\n# Nets.\n#net: 1\n\n#way: 2\n\nd: e\n"
 

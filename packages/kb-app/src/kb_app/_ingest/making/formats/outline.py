@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs, settled
@@ -421,24 +422,59 @@ def _yaml(lines: Lines, header: Header, first: int, end: int) -> Iterator[Region
         if resource is not None:
             yield Region(at, stop, "unit", 1, resource, "resource")
         else:
-            for unit in _units(lines, header, at, stop):
+            keys = _units(lines, header, at, stop)
+            for unit in (item for key in keys for item in _items(lines, key)):
                 own = _end_of_key(lines, unit)
                 yield from _keys_within(lines, header, unit._replace(end=own))
                 yield from paragraphs(lines, own, unit.end, "gap")
 
 
+_ITEM = re.compile(r"-(?:\s|\Z)")
+
+
+def _items(lines: Lines, unit: Region) -> Iterator[Region]:
+    """Yield a unit; where it is an item of a list, those without a name after it apart."""
+    if unit.symbol_kind == "item":
+        starts = (row for row in range(unit.first, unit.end) if _ITEM.match(lines.texts[row]))
+        for start in islice(starts, 1, None):
+            first = _lead(lines, HEADERS["yaml"], {}, unit.first + 1, start)
+            yield unit._replace(end=first)
+            unit = unit._replace(first=first, symbol=None)
+    yield unit
+
+
 def _end_of_key(lines: Lines, unit: Region) -> int:
     """Return where a key ends: before a blank line with nothing but comments after it.
 
-    Settings that are commented out are none of the key above them.
+    Settings that are commented out are none of the key above them; comments of a script are.
     """
-    last = next((row for row in reversed(range(unit.first, unit.end)) if _says(lines, row)), None)
-    if unit.symbol is None or last is None:
+    last = _last_said(lines, unit)
+    if unit.symbol_kind is None or last is None:
         return unit.end
     end = last + 1
     while end < unit.end and not lines.is_blank(end):
         end += 1
     return end if any(not lines.is_blank(row) for row in range(end, unit.end)) else unit.end
+
+
+def _last_said(lines: Lines, unit: Region) -> int | None:
+    """Return the last line of a key that is no comment, or is in a value that is text."""
+    last, margin, opened = None, 0, False
+    for row in range(unit.first, unit.end):
+        text = lines.texts[row]
+        if lines.is_blank(row):
+            continue
+        if opened:  # the first line of the value says how far all of it is set in
+            before, margin, opened = margin, indent_of(text), False
+            margin = margin if margin > before else 0
+        if margin and indent_of(text) >= margin:
+            last = row
+        elif _says(lines, row):
+            last, opened = row, _OPENS_TEXT.search(text) is not None
+            margin = indent_of(text) if opened else 0
+        else:
+            margin = 0
+    return last
 
 
 _LONG_KEY = 30
@@ -451,7 +487,8 @@ _OPENS_TEXT = re.compile(r"[|>][-+\d]*\s*(?:#.*)?\Z")
 def _keys_within(lines: Lines, header: Header, unit: Region, depth: int = 0) -> Iterator[Region]:
     """Yield a key, and apart what stands right within it where it is long, and so on.
 
-    That is keys, and of a list what has a name: tasks of a block, steps of a job.
+    That is keys, and of a list what has a name: tasks of a block, steps of a job. An item without
+    one that comes after these is of the list alone.
     """
     is_long = unit.end - unit.first > _LONG_KEY and depth <= _DEEPEST_KEY
     rows = (row for row in range(unit.first, unit.end if is_long else 0) if _says(lines, row))
@@ -459,21 +496,26 @@ def _keys_within(lines: Lines, header: Header, unit: Region, depth: int = 0) -> 
     own = indent_of(lines.texts[head])
     margin = next((indent_of(lines.texts[row]) for row in rows), 0)
     inner = range(head + 1, unit.end)
-    if unit.symbol is None or margin <= own or _OPENS_TEXT.search(lines.texts[head]):
+    if unit.symbol_kind is None or margin <= own or _OPENS_TEXT.search(lines.texts[head]):
         yield unit
         return
-    part, is_own = unit, True
+    part, is_own, is_item = unit, True, False
     for line in inner:
         text = lines.texts[line]
         match = header.line.match(text[margin:], 0, _LONGEST_LINE) if len(text) > margin else None
-        if match is None or indent_of(text) != margin:
+        starts_item = _ITEM.match(text, margin) is not None
+        if indent_of(text) != margin or (match is None and not (is_item and starts_item)):
             continue
-        name = _clean(match["name"], "") if match["name"] else _scalar(match["title"])
         start = max(part.first + 1, _lead(lines, header, {}, part.first + 1, line))
         done = part._replace(end=start)
         yield from (done,) if is_own else _keys_within(lines, header, done, depth + 1)
-        symbol = f"{unit.symbol}.{name}"[:_SYMBOL_MAX]
-        part, is_own = part._replace(first=start, symbol=symbol, level=unit.level + 1), False
+        symbol, level = unit.symbol, unit.level
+        if match is not None:
+            name = _clean(match["name"], "") if match["name"] else _scalar(match["title"])
+            symbol = ".".join(filter(None, (symbol, name)))[:_SYMBOL_MAX]
+            level += 1
+        part = part._replace(first=start, symbol=symbol, level=level)
+        is_own, is_item = False, starts_item
     yield from (part,) if is_own else _keys_within(lines, header, part, depth + 1)
 
 
