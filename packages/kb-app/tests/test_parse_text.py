@@ -1,5 +1,6 @@
 """Plain texts: paragraphs, and headings of the formats that have certain ones."""
 
+import time
 from itertools import pairwise
 from textwrap import dedent
 
@@ -489,6 +490,17 @@ def test_a_tiddler_says_what_front_matter_says() -> None:
     assert metadata.updated is not None
     assert metadata.updated.date().isoformat() == "2024-06-02"
     assert set(metadata.tags) == {"rivers", "small mammals"}
+
+
+def test_tags_of_a_tiddler_take_no_longer_for_being_open() -> None:
+    file = SourceFile(source_id="s", path="a.tid", media="text")
+    text = "tags: dens [[a [1] b]] " + "[[a " * 20_000 + "\n\nText.\n"
+    began = time.process_time()
+
+    metadata = parser_for("text")(FileContent(text.encode()), file).metadata
+
+    assert time.process_time() - began < 2  # what is quadratic takes more than seven seconds
+    assert set(metadata.tags) == {"dens", "a [1] b", "[[a"}
 
 
 def test_org_says_what_front_matter_says() -> None:
