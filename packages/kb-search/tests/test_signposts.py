@@ -144,6 +144,15 @@ def test_no_text_takes_long_to_judge(part: str) -> None:
     assert time.process_time() - started < 2
 
 
+@pytest.mark.parametrize("text", ["{" + " " * 20_000 + "x{", "{" + "\n" * 20_000 + "}"])
+def test_no_code_takes_long_to_judge(text: str) -> None:
+    started = time.process_time()
+
+    assert not is_signpost(text, "code")
+
+    assert time.process_time() - started < 1
+
+
 def snapshot_of(folder: Path, *texts: str) -> Snapshot:
     corpus = Corpus(HashEmbedder(32))
     documents = [corpus.document(f"{n}.md", text, title="x") for n, text in enumerate(texts)]

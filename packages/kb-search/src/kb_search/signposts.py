@@ -55,7 +55,7 @@ _IMPORT = lazy_pattern(
         | local\s.*\brequire\b.* | (?:pub\s+)?const\s+\w+\s*=\s*@import\(.* | (?:pub\s+)?mod\s+\w+;
         | (?:module\.)?exports\s*=\s*\{ | get\s+\w+\(\)\s*(?::\s*\S+\s*)?\{
         | return\s+require\(.* | \.\w+;? | const | var | ["']use\s(?:strict|client|server)["'];?
-        | (?:\w+|(?:\{\s*)?[\w\s,:]*\})\s*=\s*require\(.*
+        | (?:\w+|\{?[\w\s,:]*\})\s*=\s*require\(.*
         | if\s+TYPE_CHECKING: | __all__\b.* | ["'][\w.*/-]+["'],? | [\w.]+(?:\s+as\s+\w+)?,
         | [()\[\]{};,]*
         | \#(?:if|ifdef|ifndef|else|elif|endif|undef|pragma)\b.* | \#\s*define\s+\w+
@@ -66,8 +66,8 @@ _IMPORT = lazy_pattern(
 """Lines that import, or stand around that: guards of headers of C, and what they open and close."""
 _COMMENTS = ("#", "//", "/*", "*", "--", ";")
 _TELLS_HEAD = lazy_pattern(
-    r"(?im)^\s*(?:from\s.*)?import\b|^\s*(?:pub\s+)?us(?:e|ing)\s|#\s*include|^\s*package\s"
-    r"|\brequire\b|@import\(|^\s*(?:pub\s+)?mod\s|licen[cs]e|copyright"
+    r"(?im)^[^\S\n]*(?:(?:from\s.*)?import\b|(?:pub\s+)?(?:us(?:e|ing)|mod)\s|package\s)"
+    r"|#\s*include|\brequire\b|@import\(|licen[cs]e|copyright"
 )
 _LICENCE = lazy_pattern(r"(?i)licen[cs]e|copyright")
 
