@@ -283,6 +283,25 @@ EXPORTED_UNITS = [
     "16-18 function named",
 ]
 
+MADE_OF_REQUIRED = """
+const server = require("http").createServer((req, res) => {
+    res.statusCode = 204;
+    res.end();
+});
+
+const db = require("knex")({
+    client: "pg",
+    pool: { min: 2 },
+});
+
+const {
+    one,
+    two,
+} = require("./numbers");
+"""
+
+MADE_OF_REQUIRED_UNITS = ["1-4 const server", "6-9 const db", "11-14 gap"]
+
 C_POINTERS = """
 typedef int (*GetNumber)(const char *name, void *data);
 typedef void *(*Load)(struct RDB *rdb, int version);
@@ -1042,6 +1061,7 @@ RUST_WITHIN_UNITS = [
             "\nabstract class A {\n  abstract get(): number;\n}\n",
             ["1-1 class A", "2-3 method A.get"],
         ),
+        ("javascript", MADE_OF_REQUIRED, MADE_OF_REQUIRED_UNITS),
         ("c", C_POINTERS, ["1-1 type GetNumber", "2-2 type Load"]),
         ("go", GO, GO_UNITS),
         ("go", GO_GROUPS, GO_GROUPS_UNITS),

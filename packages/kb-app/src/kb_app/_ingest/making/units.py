@@ -203,7 +203,7 @@ def _is_defined(node: Node) -> bool:
 _LONGEST = 120
 _LONG_LINES = 4
 _SPACE = lazy_pattern(r"\s+")
-_REQUIRES = lazy_pattern(r"(?:await\s+)?(?:require|import)\s*\(")
+_REQUIRES = lazy_pattern(r"(?:await\s+)?(?:require|import)\s*\([^()]*\)(?:\s*\.\s*[\w$]+)*")
 _GENERIC = lazy_pattern(r"<[^<>]*>|\[[^\[\]]*\]")
 _FUNCTIONS = frozenset({
     "arrow_function", "function_expression", "function", "generator_function", "class",
@@ -246,7 +246,7 @@ def _takes(node: Node) -> bool:
     declared = [child for child in node.named_children if child.type == "variable_declarator"]
     values = [child.child_by_field_name("value") for child in declared]
     return bool(values) and all(
-        value is not None and _REQUIRES.match(_text(value)) for value in values
+        value is not None and _REQUIRES.fullmatch(_text(value)) for value in values
     )
 
 
