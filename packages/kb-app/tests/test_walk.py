@@ -236,15 +236,24 @@ def test_sources_in_a_folder_called_as_what_builds_make_are_seen(tmp_path: Path)
     """Of a crate with ``src/target/mod.rs`` all of that folder was left alone."""
     make(tmp_path, "Cargo.toml", "target/debug/a.d", "src/target/mod.rs", "src/target/tag/a.rs")
     make(tmp_path, "m/pom.xml", "m/target/site/a.md")
-    make(tmp_path, "sub/target/classes/a.md", "x/target/CACHEDIR.TAG")
+    make(tmp_path, "sub/target/classes/a.md", "sub/target/maven-status/", "x/target/CACHEDIR.TAG")
+    make(tmp_path, "s/target/scala-2.13/a.md", "s/target/streams/b.md")
+    make(tmp_path, "kafka/target/mod.rs", "kafka/target/streams/b.rs", "lib/target/classes/a.py")
+    make(tmp_path, "t/target/classes/", "t/target/streams/", "u/target/classes.a", "u/target/scala")
     (tmp_path / "link").symlink_to("src/target")
 
     _, seen = look(tmp_path)
 
-    assert kept(seen) == ["Cargo.toml", "m/pom.xml", "src/target/mod.rs", "src/target/tag/a.rs"]
+    assert kept(seen) == [
+        *("Cargo.toml", "kafka/target/mod.rs", "kafka/target/streams/b.rs"),
+        *("lib/target/classes/a.py", "m/pom.xml", "src/target/mod.rs", "src/target/tag/a.rs"),
+        *("u/target/classes.a", "u/target/scala"),
+    ]
     assert {path: why for path, why in left(seen).items() if "target" in path} == {
         "m/target": "ignored: built-in: /target/",
+        "s/target": "ignored: what a build made",
         "sub/target": "ignored: what a build made",
+        "t/target": "ignored: what a build made",
         "target": "ignored: built-in: /target/",
         "x/target": "ignored: what a build made",
     }

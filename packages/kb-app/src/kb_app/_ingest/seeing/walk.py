@@ -16,7 +16,7 @@ Promise to the sweep: after the walk, ``fate_of`` says whether a path that was n
 really gone; it never says so of what could not be listed.
 """
 # A Path for every file would cost more than all the rest of the walk.
-# ruff: noqa: PTH110, PTH112, PTH116, PTH118, PTH123
+# ruff: noqa: PTH110, PTH112, PTH116, PTH118, PTH123, PTH208
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from kb_app.paths import cache_dir, environment, state_dir
 from kb_core.clock import clamp_ns
 from kb_core.ingest import Mark, SkipReason
 from kb_core.text import nfc
-from kb_core.values import dataclass, field
+from kb_core.values import dataclass, field, lazy_pattern
 
 __all__ = ["LEADS_NOWHERE", "Fate", "Seen", "Walk", "walk"]
 
@@ -50,10 +50,12 @@ _NEVER = {".git", ".git/"}
 _OUR_STORE = "kebab.duckdb"
 """Is in every data directory, of this knowledge base and of others."""
 _OURS = "what kebab writes itself"
-_MADE = frozenset({"CACHEDIR.TAG", "classes", "test-classes", "maven-status", "streams"})
+_MADE = frozenset({"CACHEDIR.TAG", "generated-sources", "maven-status", "test-classes"})
 """What a folder called ``target`` has in it that a build made, wherever it stands."""
+_MADE_BESIDE = frozenset({"classes", "streams"})
+"""What tells so beside each other, or beside ``scala-2.13``; one alone may be of a module."""
+_OF_SCALA = lazy_pattern(r"scala-\d")
 _ENVIRONMENT = "pyvenv.cfg"
-_TELLING = (_OUR_STORE, _ENVIRONMENT, *_MADE)
 
 _KINDS = {
     stat.S_IFSOCK: "socket",
@@ -389,9 +391,7 @@ class _Links:
         included = self._include.wanted(name + "/", path, parent=parent[1])
         if rule is not None and rule.ignores:
             return None
-        if _told_by(
-            {mark for mark in _TELLING if os.path.exists(here + mark)}, path, kept=rule is not None
-        ):
+        if _told_by(_names_in(here), path, kept=rule is not None):
             return None
         if not included and not self._include.may_hold(path):
             return None
@@ -411,8 +411,14 @@ def _told_by(names: Collection[str], path: str, *, kept: bool) -> str | None:
         return None
     if _ENVIRONMENT in names:
         return "virtual environment"
-    is_built = f"/{path}".endswith("/target/") and not _MADE.isdisjoint(names)
+    is_built = f"/{path}".endswith("/target/") and _is_made(names)
     return "what a build made" if is_built else None
+
+
+def _is_made(names: Collection[str]) -> bool:
+    """Say whether a build made a folder called ``target`` that has these *names*."""
+    beside = len(_MADE_BESIDE.intersection(names)) + any(map(_OF_SCALA.match, names))
+    return beside > 1 or not _MADE.isdisjoint(names)
 
 
 class _UnreadRules(Exception):
@@ -467,6 +473,13 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False  # a link in a circle, say; to stat it will say so
+
+
+def _names_in(folder: str) -> Collection[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return ()
 
 
 def _exists(path: str) -> bool:
