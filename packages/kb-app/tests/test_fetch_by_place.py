@@ -14,6 +14,7 @@ from kb_core import ids
 from kb_core.citations import PageSpan, stored_span
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput, KbError, SpanNotSupported
 from kb_core.records import ChunkRecord, DocumentRecord, FileState
+from kb_core.search import GrepQuery
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document, file_row, publication
 from kb_core.testing.fakes import MemoryIndex
@@ -575,6 +576,23 @@ def test_a_member_is_fetched_by_its_name_as_it_is_spelled() -> None:
     units = (units[0], units[1] | {"end": len(code)})
     with kb_of(document("a.go", code, media="code", blocks=units)) as kb:
         assert [kb.fetch(f"a.go#{name}")["line_start"] for name in ("listen", "Listen")] == [3, 1]
+
+
+def test_each_of_several_names_of_one_declaration_is_fetched() -> None:
+    code = "const (\n\tAlpha, Beta = iota, iota + 10\n)\n\nvar left, right int\n"
+    units = (
+        _unit("const", "10\n)", "Alpha, Beta", 1, "const", code),
+        _unit("var", "int\n", "left, right", 1, "var", code),
+    )
+    with kb_of(document("a/g.go", code, media="code", blocks=units)) as kb:
+        starts = {
+            name: kb.fetch(name)["line_start"]
+            for name in ("a/g.go#Beta", "a/g.go#Alpha", "Beta", "g.Beta", "right", "a/g.go#left")
+        }
+        (line,) = kb.grep(GrepQuery(pattern="Beta"))["files"][0]["lines"]
+
+    assert list(starts.values()) == [1, 1, 1, 1, 5, 5]
+    assert line.get("is_definition")
 
 
 def test_a_type_is_found_by_the_name_behind_one_that_ends_so() -> None:

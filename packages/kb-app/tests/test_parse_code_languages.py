@@ -334,7 +334,10 @@ var (
 const (
 	Begin uint8 = iota
 	Abort
+	Alpha, _, Beta = iota, iota, iota + 10
 )
+
+var left, right int
 """
 
 GO_GROUPS_UNITS = [
@@ -346,7 +349,9 @@ GO_GROUPS_UNITS = [
     "19-20 var",
     "21-22 var ErrGone",
     "24-25 const Begin",
-    "26-27 const Abort",
+    "26-26 const Abort",
+    "27-28 const Alpha, Beta",
+    "30-30 var left, right",
 ]
 
 GO_UNITS = [

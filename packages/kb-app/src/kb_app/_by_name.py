@@ -23,7 +23,7 @@ from kb_app._outlines import (
     symbols_of,
 )
 from kb_app._search.constants import beginning, naming, spelling
-from kb_app._search.defining import is_constant
+from kb_app._search.defining import is_constant, names_of
 from kb_app._search.filtering import nearest_of
 from kb_app._search.grep import grep
 from kb_app._search.hits import Freshness
@@ -211,7 +211,8 @@ class _Code:
         return [
             one
             for one in (self.defining(last) if module else ())
-            if one.symbol in {"", last} and module in _modules_of(one.doc["path"], module)
+            if not {"", last}.isdisjoint(names_of(one.symbol))
+            and module in _modules_of(one.doc["path"], module)
         ]
 
     def inherited(self, name: str, doc: StoredDoc | None = None) -> list[_Definition]:
@@ -263,9 +264,7 @@ class _Code:
         text, last = self.snapshot.doc_text(doc["doc_id"]) or "", name.rpartition(".")[2]
         if doc["code_lang"] == "r":  # a name has dots itself: print.otter is no part of otter
             return symbols_of(doc, text, name.__eq__)
-        return symbols_of(
-            doc, text, lambda symbol: symbol.endswith(last) and _ends_so(symbol, name)
-        )
+        return symbols_of(doc, text, lambda symbol: last in symbol and _ends_so(symbol, name))
 
     def entries(self, doc: StoredDoc) -> Sequence[Entry]:
         """Return the headings and symbols of a document."""
@@ -455,7 +454,7 @@ def _plain(symbol: str) -> str:
 
 
 def _ends_so(symbol: str, name: str) -> bool:
-    return f".{_plain(symbol)}".endswith(f".{name}")
+    return any(f".{_plain(each)}".endswith(f".{name}") for each in names_of(symbol))
 
 
 def _may_give(line: types.GrepResponseFilesLines, name: str) -> bool:

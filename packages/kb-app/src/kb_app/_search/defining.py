@@ -27,6 +27,7 @@ __all__ = [
     "given",
     "is_constant",
     "name_given",
+    "names_of",
     "values_given",
 ]
 
@@ -297,15 +298,25 @@ class _Names:
             self._size -= len(names)
             named = ((block, str(block.get("symbol") or "")) for block in blocks)
             names = [
-                (block, symbol.rpartition(".")[2])
+                (block, each.rpartition(".")[2])
                 for block, symbol in named
                 if symbol or block["kind"] == "heading"
+                for each in names_of(symbol)
             ]
             if self._size + len(names) > self._room:
                 self._of, self._size = {}, 0
             self._of[key] = blocks, names
             self._size += len(names)
         return names
+
+
+_SEVERAL = re.compile(r"\w+(?:, \w+)+")
+
+
+def names_of(symbol: str) -> Sequence[str]:
+    """Return what a unit is called: ``Alpha, Beta`` of Go has two names."""
+    is_several = ", " in symbol and _SEVERAL.fullmatch(symbol)
+    return symbol.split(", ") if is_several else (symbol,)
 
 
 _KEPT_NAMES = _Names(100_000)

@@ -369,9 +369,12 @@ def _method(node: Node) -> str:
 
 
 def _given(node: Node) -> str:
-    """Return what a line of Go declares; nothing of ``var _ io.Writer = …``, which only checks."""
-    name = _by_field(node)
-    return "" if name == "_" else name
+    """Return what a line of Go declares, with commas between several names.
+
+    That is nothing of ``var _ io.Writer = …``, which only checks.
+    """
+    names = [_text(one) for one in node.children_by_field_name("name") if one.is_named]
+    return ", ".join(name for name in names if name != "_")
 
 
 def _value(node: Node) -> Node | None:
