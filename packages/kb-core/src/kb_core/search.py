@@ -207,7 +207,9 @@ class GrepQuery:
 
 
 _CODE_POINT = r"\\(?:x([0-9A-Fa-f]{2})|[xu]\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4}))"
-_OF_ONE_CASE = r"(\\[pP]\{\^?L[ult]\}|\[:(?:upper|lower):\])"
+_OF_ONE_CASE = (
+    r"(\\[pP]\{\^?(?:(?:sc|gc|[Ss]cript|[Gg]eneral_[Cc]ategory)=)?L[ult]\}|\[:(?:upper|lower):\])"
+)
 _UNSPOKEN = r"\\(?:[pP]\{[^}]*\}|[pP]?.)|\(\?P?<\w*>"
 _UNPLAIN = lazy_pattern(f"{_CODE_POINT}|{_OF_ONE_CASE}|{_UNSPOKEN}", re.DOTALL)
 """What stands for another character than those it is written with, or for a set, or names."""
