@@ -399,6 +399,8 @@ def test_lines_of_small_texts_are_counted_as_editors_do(text: str) -> None:
         ("(" * 51 + ")" * 51, "more than 50 deep"),
         (r"\p{Klingon}", r"has \\p\{Klingon\}, which names no set"),
         (r"a\PX", r"has \\PX, which names no set"),
+        (r"\p{sc=Greek}\p{Script=Grek}", r"has \\p\{Script=Grek\}, which names no set"),
+        (r"[\P{^gc=Foo}]", r"has \\P\{\^gc=Foo\}, which names no set"),
         (r"\p{Lu", r"has \\p"),
         ("[a-z&&[^b]]", "has && in brackets"),
         ("[a-z--b]", "has -- in brackets"),

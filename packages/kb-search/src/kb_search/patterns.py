@@ -53,7 +53,7 @@ _STEP_WORK = 40_000_000
 _MOST_STEP, _LEAST_STEP = 1 << 18, 1 << 14
 """Bytes between them, at most and at least."""
 _ASCII = bytes(range(128))
-_PROPERTY = lazy_pattern(r"\\[^pP]|(\\[pP](?:[A-Z]|\{\^?[A-Za-z_]{1,40}\}))")
+_PROPERTY = lazy_pattern(r"\\[^pP]|(\\[pP](?:[A-Z]|\{\^?(?P<of>\w+=)?[A-Za-z_]{1,40}\}))")
 _APART = 2_500
 """Bytes from one guide to the next, from which on it is quicker to look at their lines alone."""
 _ALTERNATIVES = 4
@@ -620,6 +620,9 @@ def _unknown_property(text: str, options: _Options) -> str | None:
     quiet = re2.Options()
     quiet.log_errors = False
     for found in () if options.fixed else _PROPERTY.finditer(text):
-        if found[1] and not re2._re2.RE2(found[1].encode(), quiet).ok():  # noqa: SLF001
-            return found[1]
+        if not (written := found[1]):
+            continue
+        name = written.replace(found["of"] or "", "", 1)  # as it is read, without what it is of
+        if not re2._re2.RE2(name.encode(), quiet).ok():  # noqa: SLF001
+            return written
     return None
