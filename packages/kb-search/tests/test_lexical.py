@@ -52,6 +52,36 @@ def search(snapshot: Snapshot, *clauses: str | Clause, limit: int = 100) -> list
     return [chunks[key]["text"] for key in keys]
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("D'Angelo", "Dangelo sings"),
+        ("L’Oréal", "Loreal sells"),
+        ('"L\'Oréal"', "Loreal sells"),
+        ("dell'arte-nova", "dellarte-nova plays"),
+        ("loreal", "chez L'Oréal"),
+        ("L'Oréal", "chez L'Oréal"),
+    ],
+)
+def test_a_name_is_found_with_its_apostrophe_and_without(
+    tmp_path: Path, query: str, text: str
+) -> None:
+    asked = Clause(query.strip('"'), phrase=query.startswith('"'), kind="must")
+    snapshot = snapshot_of(tmp_path, [text, "something else"])
+
+    assert search(snapshot, query) == [text]
+    assert search(snapshot, asked) == [text]
+
+
+def test_a_word_that_is_written_with_its_article_ranks_as_without(tmp_path: Path) -> None:
+    snapshot = snapshot_of(tmp_path, ["avion passe", "l'avion passe", "rien ne passe"])
+    query = LexicalQuery((Clause("l'avion"),))
+
+    first, second = snapshot.lexical(query, None, 10)
+
+    assert first.score == second.score
+
+
 @pytest.fixture(scope="module")
 def identifiers(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     texts = [f"passage {held} number {n}" for n, held in enumerate(HELD)]

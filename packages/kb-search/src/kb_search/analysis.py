@@ -102,6 +102,9 @@ _ELIDED = lazy_pattern(
     re.IGNORECASE,
 )
 """What words of French, Italian and Catalan are joined to before a vowel."""
+_SHORTEST_JOINED = 4
+"""Letters of such a word that is asked for with what it is joined to, too, as a name may be
+written: *Loreal*. Of shorter ones that is mostly another word: *l'une* is no *lune*."""
 _APOSTROPHE = lazy_pattern(r"['’](?:[sS]\b)?")
 _SYMBOLIC = lazy_pattern(r"\b[A-Za-z](?:\+\+|#)")
 _JOINING = "._-'"
@@ -145,8 +148,8 @@ class Term(NamedTuple):
     """One word of a query and every form under which a document may hold it.
 
     ``kind`` is ``word``, ``identifier`` (a camelCase word), ``part`` (of one, or of letters
-    and digits: ``utf8`` is a word), ``whole`` (a compound) or ``cjk`` (a run; its bigrams are
-    in ``forms``, in order).
+    and digits: ``utf8`` is a word), ``whole`` (a compound, a word with its article) or ``cjk``
+    (a run; its bigrams are in ``forms``, in order).
     """
 
     kind: str
@@ -261,6 +264,9 @@ def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
         terms = list(_token_terms(token, langs))
         for term in terms:
             seen[term] += len(terms) == 1 or term.kind not in _OF_NAMES
+        unelided = _unelided(token)
+        if unelided != token and len(unelided) >= _SHORTEST_JOINED:
+            seen[Term("whole", _cut(fold(_bare(token))))] += 1
     seen.update(Term("whole", fold(name)) for name in _SYMBOLIC.findall(plain))
     seen.update(Term("cjk", run, forms=tuple(_bigrams(run))) for run in cjk_runs(plain))
     return tuple(_counted(term, max(n, 1), asking) for term, n in seen.items())

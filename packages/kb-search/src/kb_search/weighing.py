@@ -219,7 +219,9 @@ class _Scorer:
                 self._add("head", gram, self._weights.head * weight)
         elif term.kind == "whole":
             is_defined = term.exact in self._qualified
-            for field in ("ident", "head", "symbol"):
+            # A word with its article tells no more than without, where it is not written as one.
+            own = "exact" if term.exact.isalnum() else "ident"
+            for field in (own, "head", "symbol"):
                 is_name = is_defined and field == "symbol"
                 weight = self._weights.name if is_name else self._weights.whole
                 self._add(field, term.exact, weight * term.count)
