@@ -544,6 +544,40 @@ def test_a_constant_begins_with_the_comment_above_it(
     assert (found["line_start"], found["line_end"]) == lines
 
 
+@pytest.mark.parametrize(
+    ("comment", "first"),
+    [
+        ("# elements that are kept\n", 2),
+        ("# if set, no more\n# included are all\n", 2),
+        ("# defined by who asks\n# else 40\n", 2),
+        ("# one more\n" * 40, 2),
+        ("# of the file\n" * 41, 43),
+        ("# of the file\n" * 60, 62),
+    ],
+)
+def test_a_comment_of_a_constant_is_one_whatever_it_says_but_is_not_that_of_the_file(
+    comment: str, first: int
+) -> None:
+    code = f"import os\n{comment}MOST_ROWS = 40\n"
+    with kb_of(document("a.py", code, media="code", code_lang="python")) as kb:
+        assert kb.fetch("MOST_ROWS")["line_start"] == first
+
+
+@pytest.mark.parametrize(("lines", "first"), [(40, 1), (41, 42)])
+def test_a_comment_that_begins_a_file_is_of_a_constant_if_it_is_short(
+    lines: int, first: int
+) -> None:
+    code = "# one more\n" * lines + "MOST_ROWS = 40\n"
+    with kb_of(document("a.py", code, media="code", code_lang="python")) as kb:
+        assert kb.fetch("MOST_ROWS")["line_start"] == first
+
+
+def test_what_says_what_to_compile_is_no_comment() -> None:
+    code = "using Rows;\n// kept\n#nullable enable\nconst int MOST_ROWS = 40;\n"
+    with kb_of(document("a.cs", code, media="code", code_lang="csharp")) as kb:
+        assert kb.fetch("MOST_ROWS")["line_start"] == 4
+
+
 def test_a_choice_between_constants_gives_none_a_value() -> None:
     uses = document("a.c", "  send(meets ?\n    MOST_ROWS : LEAST_ROWS);\n", media="code")
     gives = document("a.h", "#define MOST_ROWS 40\n", media="code", code_lang="c")

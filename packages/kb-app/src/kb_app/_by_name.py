@@ -190,7 +190,7 @@ class _Code:
                 symbol, is_given = f"{owner}.{last}", _ends_so(f"{owner}.{last}", name)
             if not is_given or ("." in name and not symbol):
                 continue
-            first = beginning_of(lines, line["line"])
+            first = beginning_of(lines, line["line"], doc["code_lang"])
             at = f"{doc['path']}:{first}-{end_of(lines, line['line'])}"
             found.append(_Definition(symbol, at, doc))
         return [one for one in found if not one.symbol] or found

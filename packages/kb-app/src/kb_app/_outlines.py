@@ -48,9 +48,11 @@ _DOCUMENTED = re.compile(r"\s*(?:@\w+\s+(?:~[sS])?|[bfruBFRU]{0,2})(\"{3}|'{3})"
 """What opens documentation of several lines: of Python, Elixir, Julia."""
 _HERE = re.compile(r"(?<![<\w])<<[-~<]?[\"']?([A-Z_]\w*)[\"']?[^<>]*$")
 """What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
-_COMMENT = re.compile(
-    r"\s*(?://|/\*|\*(?=[\s/]|$)|--\s|;;|#(?![!\[]|\s*(?:define|el|endif|if|include|pragma|undef)))"
+_COMMENT = re.compile(r"\s*(?://|/\*|\*(?=[\s/]|$)|--\s|;;|(#)(?![!\[]))")
+_PREPROCESSED = frozenset(
+    ("c", "cpp", "csharp", "fortran", "fsharp", "glsl", "haskell", "hlsl", "metal", "objc", "swift")
 )
+"""Languages in which lines with a hash say what to compile; in others, they are comments."""
 _LONGEST_COMMENT = 40
 """Lines above what it is about; more are of a file."""
 _LONGEST_TEXT = 2_000
@@ -126,16 +128,15 @@ def joined(entries: Iterable[Entry]) -> list[Entry]:
     return found
 
 
-def beginning_of(lines: Sequence[str], first: int) -> int:
+def beginning_of(lines: Sequence[str], first: int, lang: str | None) -> int:
     """Return the line, from 1, with which the comment begins right above line *first*, or that."""
-    own, begins = indent_of(lines[first - 1]), first
-    for number in range(first - 1, max(0, first - 1 - _LONGEST_COMMENT), -1):
-        line = lines[number - 1]
+    own, has_hash = indent_of(lines[first - 1]), lang not in _PREPROCESSED
+    for number in range(first - 1, max(0, first - 2 - _LONGEST_COMMENT), -1):
+        comment = _COMMENT.match(line := lines[number - 1])
         # Lines of ``/* … */`` are set in by one more.
-        if not _COMMENT.match(line) or not own <= indent_of(line) <= own + 1:
-            break
-        begins = number
-    return begins
+        if not comment or (comment[1] and not has_hash) or not own <= indent_of(line) <= own + 1:
+            return number + 1
+    return first if first > 1 + _LONGEST_COMMENT else 1
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
