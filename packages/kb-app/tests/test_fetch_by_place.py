@@ -485,6 +485,14 @@ def test_a_constant_of_perl_is_a_key_of_a_list() -> None:
         assert kb.fetch("MOST_ROWS")["line_start"] == 2
 
 
+def test_what_a_key_in_quotation_marks_is_given_may_stand_apart() -> None:
+    code = "CONFIG = {\n    'MOST_ROWS'   : 40,\n    \"LEAST_ROWS\" : 1,\n    'SOME_ROWS': 2}\n"
+    with kb_of(document("a.py", code, media="code", code_lang="python")) as kb:
+        lines = [kb.fetch(name)["line_start"] for name in ("MOST_ROWS", "LEAST_ROWS", "SOME_ROWS")]
+
+    assert lines == [2, 3, 4]
+
+
 def test_a_constant_of_a_file_is_itself_where_a_function_there_differs_by_its_case() -> None:
     code = "WORDS = (1, 2)\n\n\ndef words(text):\n    return text.split()\n"
     unit = _unit("def words", "split()\n", "words", 1, code=code)

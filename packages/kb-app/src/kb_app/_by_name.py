@@ -66,7 +66,7 @@ _MANY_DOCUMENTS = 1_000
 """With a name: it is looked for first where passages define it."""
 _MOST_CLASSES = 20
 """Names in heads of classes that are followed."""
-_KEY = re.compile(r"\s*[\"']?(\w+)[\"']?(?::(?!:)|\s*=>)\s*\S")
+_KEY = re.compile(r"\s*([\"'])?(\w+)(?(1)\1\s*)(?::(?!:)|\s*=>)\s*\S")
 _MEMBER = re.compile(r"\s+(?:[\w<>\[\],.?]+\s+){0,4}([\w$]+)\s*\??\s*(?::|=(?![=>]))")
 _CLASSES = frozenset(
     ("class", "enum", "extension", "interface", "module", "namespace", "object", "struct", "trait")
@@ -470,10 +470,10 @@ def _gives_member(line: types.GrepResponseFilesLines, name: str) -> bool:
 def _is_key(line: types.GrepResponseFilesLines, name: str) -> bool:
     """Say whether a line gives a constant of that *name* a value as a key.
 
-    ``MOST_ROWS: 40`` and ``MOST_ROWS => 40`` do.
+    ``MOST_ROWS: 40``, ``"MOST_ROWS" : 40`` and ``MOST_ROWS => 40`` do.
     """
     key = _KEY.match(line["text"]) if is_constant(name) else None
-    return key is not None and key[1] == name
+    return key is not None and key[2] == name
 
 
 def _slug(name: str) -> str:
