@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -607,3 +608,24 @@ def test_prose_keeps_its_order_and_no_row_is_lost(
     assert prose == sorted(prose)
     code = [key for key in keys if ordered[key][0] == "b.py"]
     assert code == sorted(code)
+
+
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("what does src/a.b.py do?", {"a.b.py"}),
+        ("why ../.eslintrc.js, and ...b-c.d.ts", {"eslintrc.js", "b-c.d.ts"}),
+        ("since v1.2.3, see A.PY.", {"a.py"}),
+    ],
+)
+def test_names_of_files_are_read_from_a_question(question: str, files: set[str]) -> None:
+    assert roles.wish_of(question).files == files
+
+
+@pytest.mark.parametrize("part", ["a", "a.1", "-."])
+def test_a_long_word_is_read_in_time_that_grows_with_it(part: str) -> None:
+    began = time.process_time()
+
+    assert roles.wish_of(part * 30_000).files == frozenset()
+
+    assert time.process_time() - began < 5  # what is quadratic takes ten seconds or a minute

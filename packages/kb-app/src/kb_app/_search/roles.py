@@ -236,7 +236,7 @@ _BESIDE_TESTS = {FileRole.CODE: 0.75, FileRole.DOCS: 0.6, FileRole.CONFIG: 0.5}
 _NAME = lazy_pattern(r"\w+")
 _SPELLED = lazy_pattern(r"\w*(?:[^\W_]_[^\W_]|[a-z][A-Z])\w*")
 """A name that only code spells so: ``take_lease``, ``takeLease``."""
-_FILE = lazy_pattern(r"[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w*")
+_FILE = lazy_pattern(r"(?<![\w-])(?<![\w-]\.)[\w-]+(?:\.[\w-]+)*\.[A-Za-z]\w*")
 _OF_FILE = 1.5
 """Of what stands in a file that the question names."""
 _HELD = 0.3
