@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
+from kb_search import snippets
 from kb_search.snippets import Highlighter
 
 FILLER = "Nothing of interest stands in this sentence. " * 12
@@ -68,6 +69,28 @@ def test_matches_are_those_of_one_regular_expression(text: str, query: str) -> N
     assert [(match.start, match.end) for match in matches] == found or not any(
         match.start == 0 or not folded[match.start - 1].isalnum() for match in matches
     )
+
+
+def test_a_letter_that_another_thread_folds_meanwhile_is_in_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    highlighter, seen = Highlighter("gruppe"), list[list[tuple[int, int]]]()
+
+    class Others(set[str]):
+        """What another thread finds, as soon as it may."""
+
+        def add(self, character: str) -> None:
+            if not seen:
+                seen.append([])
+                seen[0] += [match[:2] for match in highlighter.matches("große Gruppe")]
+            super().add(character)
+
+    folding = snippets._Folding()
+    folding.others = Others()
+    monkeypatch.setattr(snippets, "_FOLDING", folding)
+    found = [match[:2] for match in highlighter.matches("große Gruppe")]
+
+    assert seen == [found] == [[(6, 12)]]
 
 
 def test_of_another_spelling_no_more_is_marked_than_of_the_word() -> None:

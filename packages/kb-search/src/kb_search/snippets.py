@@ -188,9 +188,10 @@ class _Folding(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         folded = fold(character)
-        self[code] = folded = folded if character.isalnum() or not folded else character
+        folded = folded if character.isalnum() or not folded else character
         if len(folded) != 1 or _JOINED.match(character):
             self.others.add(character)
+        self[code] = folded  # last: another thread that finds it here looks for it among those
         return folded
 
 
