@@ -7,6 +7,8 @@ import sys
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Semaphore, Thread
 from typing import Any
 
 import pytest
@@ -74,6 +76,35 @@ def test_nothing_starts_before_the_first_task_and_closing_ends_it(tmp_path: Path
     assert pid
     assert not is_alive(pid)
     assert list(made(["a"])) == [None]
+
+
+class _Noted(SimpleQueue[Any]):
+    """A queue that tells how often somebody began to wait for it."""
+
+    def __init__(self) -> None:
+        self.begun = Semaphore(0)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: ANN401
+        self.begun.release()
+        return super().get(block, timeout)
+
+
+def test_whoever_waits_for_it_in_another_thread_hears_of_its_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with companion() as made:
+        made._queues.done = noted = _Noted()
+        waiting, taken = [made([f"wait {tmp_path / 'for ever'}"]), made(["a"])], list[object]()
+        threads = [Thread(target=lambda one=one: taken.extend(one), daemon=True) for one in waiting]
+        for thread in threads:
+            thread.start()
+        for _ in (*threads, "it begins", "it waits"):  # what comes of it last is that it waits
+            assert noted.begun.acquire(timeout=60)
+
+    for thread in threads:
+        thread.join(timeout=20)
+    assert taken == [None, None]
+    assert not caplog.records
 
 
 def test_where_no_process_can_be_had_everything_is_told_as_lost(

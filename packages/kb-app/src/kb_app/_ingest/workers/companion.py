@@ -51,7 +51,9 @@ class Companion(Generic[T, R]):
         while not self._is_gone:
             done = self._queues.done.get()
             if isinstance(done, BaseException):
-                logs.logger(__name__).warning("nothing is done beside this process: %s", done)
+                self._queues.done.put(done)  # for whoever waits as well
+                if not self._is_gone:
+                    logs.logger(__name__).warning("nothing is done beside this process: %s", done)
                 self._is_gone = True
                 break
             number, _, said = done
@@ -61,9 +63,10 @@ class Companion(Generic[T, R]):
         return None
 
     def close(self) -> None:
-        """End the process, whatever it is at; closing twice is harmless."""
+        """End the process, whatever it is at, and all waiting; closing twice is harmless."""
         feeder, self._feeder, self._is_gone = self._feeder, None, True
         if feeder is not None:
             feeder.stop()
             self._queues.tasks.put(None)
             feeder.join()
+            self._queues.done.put(EOFError("it was ended"))
