@@ -523,7 +523,7 @@ def test_no_document_writes_at_the_margin_and_no_answer_is_above_its_budget(
             # of which a sentence may go on in the lines below.
             at = int(numbered[1])
             own = lines[file][at - 1 : at if file == "b.py" else None]
-            said = " ".join(printable(one, keep="\t").strip() for one in own)
+            said = " ".join(printable(one.strip(), keep="\t") for one in own)
             shown = (numbered[2] or "").rstrip()
             parts = [shown] if file == "b.py" else shown.split("…")
             assert all(part.strip() in said for part in parts)
