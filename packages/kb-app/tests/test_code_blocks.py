@@ -28,6 +28,8 @@ AFTER = "\nOTHER = 1\n"
         ("java", 'static final Pattern MOST =\n    Pattern.compile("a");'),
         ("java", "/**\n * The most.\n */\n@int MOST = a ? 1 :\n    2;"),
         ("c", "// Of rows.\n@#define MOST 4"),
+        ("erlang", "%% Of rows.\n% All.\n@-define(MOST, 4)."),
+        ("lua", "--\n-- Of rows.\n@MOST = 4"),
         ("c", "#define MOST \\\n    4"),
         ("shell", 'MOST="a\nb"'),
         ("ruby", "MOST = [\n  1, # [\n  2,\n]"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kb_core.wire import types
 
 __all__ = ["Entry", "beginning_of", "comes_from_elsewhere", "end_of", "entries_of", "joined"]
-__all__ += ["outline_of", "symbols_of"]
+__all__ += ["is_comment", "outline_of", "symbols_of"]
 
 _OUTLINE_SHARE = 20
 _LEAST_OUTLINE = 1_000
@@ -48,7 +48,9 @@ _DOCUMENTED = re.compile(r"\s*(?:@\w+\s+(?:~[sS])?|[bfruBFRU]{0,2})(\"{3}|'{3})"
 """What opens documentation of several lines: of Python, Elixir, Julia."""
 _HERE = re.compile(r"(?<![<\w])<<[-~<]?[\"']?([A-Z_]\w*)[\"']?[^<>]*$")
 """What opens a text that ends before a line of that name: of shells, Ruby, Perl and PHP."""
-_COMMENT = re.compile(r"\s*(?://|/\*|\*(?=[\s/]|$)|--\s|;;|(#)(?![!\[]))")
+_COMMENT = re.compile(
+    r"\s*(?://|/\*|\*(?=[\s/]|$)|--(?=[\s-]|$)|;;|;(?=\s|$)|%+(?=\s|$)|(#)(?![!\[]))"
+)
 _PREPROCESSED = frozenset(
     ("c", "cpp", "csharp", "fortran", "fsharp", "glsl", "haskell", "hlsl", "metal", "objc", "swift")
 )
@@ -130,13 +132,19 @@ def joined(entries: Iterable[Entry]) -> list[Entry]:
 
 def beginning_of(lines: Sequence[str], first: int, lang: str | None) -> int:
     """Return the line, from 1, with which the comment begins right above line *first*, or that."""
-    own, has_hash = indent_of(lines[first - 1]), lang not in _PREPROCESSED
+    own = indent_of(lines[first - 1])
     for number in range(first - 1, max(0, first - 2 - _LONGEST_COMMENT), -1):
-        comment = _COMMENT.match(line := lines[number - 1])
+        line = lines[number - 1]
         # Lines of ``/* … */`` are set in by one more.
-        if not comment or (comment[1] and not has_hash) or not own <= indent_of(line) <= own + 1:
+        if not is_comment(line, lang) or not own <= indent_of(line) <= own + 1:
             return number + 1
     return first if first > 1 + _LONGEST_COMMENT else 1
+
+
+def is_comment(line: str, lang: str | None) -> bool:
+    """Say whether a line of code begins with a comment, or as lines of ``/* … */`` do."""
+    comment = _COMMENT.match(line)
+    return comment is not None and not (comment[1] and lang in _PREPROCESSED)
 
 
 def end_of(lines: Sequence[str], first: int) -> int:

@@ -10,22 +10,19 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
+from kb_app._outlines import beginning_of, is_comment
 from kb_core.text import indent_of
 
 __all__ = ["blocks", "statement"]
 
-_PREPROCESSED = frozenset({"c", "cpp", "csharp", "objc", "swift"})
-"""Languages in which a line that begins with ``#`` is for a preprocessor."""
-_REMARK = re.compile(r"[ \t]*(?://|/\*|--(?=[\s-]|$)|;+(?=\s|$)|%+(?=\s|$))")
-_STARRED = re.compile(r"[ \t]*\*+(?=[\s/]|$)")
-_HASHED = re.compile(r"[ \t]*#(?![\[!]\w)")
+_STARRED = re.compile(r"[ \t]*\*")
 _TOKEN = re.compile(
     r"\"{3}|'{3}|`|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
     r"|(?:^|(?<=\s))(?:#(?!\s*define\b)|//|--(?=\s)|/\*)"
 )
 """A string in a line, what opens a text of several, and a comment."""
 _TEXTS = frozenset({'"""', "'''", "`"})
-_GOES_ON = re.compile(r"(?:[=+\-*/%&|^<>?.\\(\[{]|\b(?:and|or|not|in|is))$")
+_GOES_ON = re.compile(r"(?:[=+\-*/%&|^<>?\\(\[{]|\b(?:and|or|not|in|is))$")
 _FOLLOWS = re.compile(r"\s+(?:[.+*/%&|?:-]|(?:and|or)\b)")
 """What a line begins with, further in, that goes on with the one above."""
 _EXPLAINS = re.compile(r"[ \t]*\"{3}[\s\S]*?\"{3}")
@@ -43,16 +40,14 @@ def statement(text: str, at: int, language: str | None) -> tuple[int, int]:
 
     With the comment over it, and the text below that explains it; without white space around.
     """
-    lines = text[at:].split("\n")
-    count = _lines_of_value(lines, language)
-    end = min(len(text), at + sum(map(len, lines[:count])) + count)
+    lines = text.split("\n")
+    number = text.count("\n", 0, at)
+    count = _lines_of_value(lines[number:], language)
+    first = beginning_of(lines, number + 1, language) - 1
+    start = at - sum(len(line) + 1 for line in lines[first:number])
+    end = min(len(text), at + sum(len(line) + 1 for line in lines[number : number + count]))
     if below := _EXPLAINS.match(text, end):
         end = below.end()
-    start = at
-    above = text[:at].split("\n")[:-1]
-    taken = _remarks_above(above, language)
-    if taken:
-        start = at - sum(map(len, above[-taken:])) - taken
     said = text[start:end]
     return start + len(said) - len(said.lstrip()), start + len(said.rstrip())
 
@@ -69,7 +64,7 @@ def blocks(text: str, language: str | None) -> Sequence[tuple[int, int]]:
         return ()
     begins, said, was_remark, was_blank = [0], 0, False, False
     for number, (line, is_within) in enumerate(zip(lines, _within(lines, language), strict=True)):
-        is_remark = _is_remark(line, language) or (was_remark and _STARRED.match(line) is not None)
+        is_remark = is_comment(line, language) and (was_remark or not _STARRED.match(line))
         is_next = was_blank or (is_remark and not was_remark)
         if is_next and not is_within and said >= _LEAST and line.strip():
             begins.append(number)
@@ -84,24 +79,6 @@ def blocks(text: str, language: str | None) -> Sequence[tuple[int, int]]:
         block = text[first:end]
         found.append((first + len(block) - len(block.lstrip()), first + len(block.rstrip())))
     return found if len(found) > 1 else ()
-
-
-def _is_remark(line: str, language: str | None) -> bool:
-    if _REMARK.match(line):
-        return True
-    return language not in _PREPROCESSED and _HASHED.match(line) is not None
-
-
-def _remarks_above(lines: Sequence[str], language: str | None) -> int:
-    """Return how many of the last *lines* are comments; of starred ones, where they begin so."""
-    taken = 0
-    while taken < len(lines) and (
-        _is_remark(line := lines[-1 - taken], language) or _STARRED.match(line)
-    ):
-        taken += 1
-    while taken and not _is_remark(lines[-taken], language):
-        taken -= 1
-    return taken
 
 
 def _lines_of_value(lines: Sequence[str], language: str | None) -> int:

@@ -122,9 +122,9 @@ class Extract:
 
 def extracts(evidence: Evidence) -> list[Extract]:
     """Return the answer of *evidence*, the likeliest first; empty where it says nothing."""
-    has_parts, evidence = evidence is not evidence.in_parts, evidence.in_parts
+    whole, evidence = evidence, evidence.in_parts
     units = ranked(evidence)
-    if has_parts:
+    if evidence is not whole:
         units = _with_what_is_asked_first(units, evidence.question)
     chosen = list(_chosen(units))
     chosen += list(_covering(evidence, units, chosen))
