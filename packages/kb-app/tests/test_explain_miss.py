@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, call
@@ -17,7 +17,7 @@ from kb_app._search.engine import Engine
 from kb_app._search.explaining import explain_miss
 from kb_app._search.lookup import document_named, origin_of
 from kb_app._search.similar import similar
-from kb_app.testing import SearchWorld
+from kb_app.testing import SearchWorld, keys_read
 from kb_core.errors import DocNotFound, InvalidInput
 from kb_core.media import SearchMode
 from kb_core.records import FileState
@@ -282,13 +282,7 @@ def test_where_a_list_lacks_the_document_its_passages_are_not_read_nor_all_count
     world: SearchWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = world.engine()
-    chunks, read = engine.snapshot.chunks, set[int]()
-
-    def noted(keys: Sequence[int]) -> Any:  # noqa: ANN401 - as it is
-        read.update(keys)
-        return chunks(keys)
-
-    monkeypatch.setattr(engine.snapshot, "chunks", noted)
+    read = keys_read(engine, monkeypatch)
     counted = Mock(wraps=engine.snapshot.count)
     monkeypatch.setattr(engine.snapshot, "count", counted)
 

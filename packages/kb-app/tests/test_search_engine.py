@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from kb_app._search.engine import Engine
 from kb_app._search.query import parse_query
-from kb_app.testing import SearchWorld, random_documents
+from kb_app.testing import SearchWorld, keys_read, random_documents
 from kb_core import wire
 from kb_core.errors import InvalidInput, StaleCursor
 from kb_core.media import SearchMode
@@ -304,13 +304,7 @@ def test_a_limit_per_document_reads_what_is_shown_and_no_other_candidate(
         world.corpus.document("many.md", "\n\n".join(f"otter {'stone ' * n}" for n in range(5))),
     )
     engine = world.engine()
-    chunks, read = engine.snapshot.chunks, set[int]()
-
-    def noted(keys: Sequence[int]) -> Any:  # noqa: ANN401 - as it is
-        read.update(keys)
-        return chunks(keys)
-
-    monkeypatch.setattr(engine.snapshot, "chunks", noted)
+    read = keys_read(engine, monkeypatch)
     found = engine.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL, k=5, per_doc=2))
 
     assert [hit.doc_path for hit in found.hits].count("many.md") == 2

@@ -216,17 +216,23 @@ def test_words_of_a_literal_are_parts_of_words_of_any_text_that_has_it() -> None
     assert words_of(".*") == ([], [])
 
 
-def test_words_that_a_literal_shows_the_beginning_of_are_looked_up_and_not_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To walk all words of 22,000 files of code took 70 milliseconds for each part of a name."""
-    walked: list[str] = []
+@pytest.fixture
+def walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what words are walked for from now on."""
+    parts: list[str] = []
 
     def counted(schema: tantivy.Schema, part: str) -> tantivy.Query:
-        walked.append(part)
+        parts.append(part)
         return inside(schema, part)
 
     monkeypatch.setattr("kb_search.snapshot.inside", counted)
+    return parts
+
+
+def test_words_that_a_literal_shows_the_beginning_of_are_looked_up_and_not_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, walked: list[str]
+) -> None:
+    """To walk all words of 22,000 files of code took 70 milliseconds for each part of a name."""
     published(tmp_path, [cut(f"def walrus_sleeps{n}(): otter", []) for n in range(9)]).close()
 
     def looked_at(*literals: str) -> int:
@@ -243,16 +249,13 @@ def test_words_that_a_literal_shows_the_beginning_of_are_looked_up_and_not_for(
 
 @pytest.mark.parametrize(("holding", "walks"), [(2, []), (3, ["def"])])
 def test_words_are_walked_where_that_takes_less_than_reading_what_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holding: int, walks: list[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    walked: list[str],
+    holding: int,
+    walks: list[str],
 ) -> None:
     """Over 32,000 files *def* within words took 200 milliseconds and left out 4 % of 3,800."""
-    walked: list[str] = []
-
-    def counted(schema: tantivy.Schema, part: str) -> tantivy.Query:
-        walked.append(part)
-        return inside(schema, part)
-
-    monkeypatch.setattr("kb_search.snapshot.inside", counted)
     monkeypatch.setattr("kb_search.snapshot._FEW_DOCS", 0)
     docs = [f"undef walrus{n}" if n < holding else f"otter{n}" for n in range(12)]
     published(tmp_path, [cut(text, []) for text in docs]).close()

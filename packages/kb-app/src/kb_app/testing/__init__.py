@@ -22,9 +22,11 @@ from kb_search.reader import Reader
 from kb_search.writer import Writer
 
 if TYPE_CHECKING:
+    import pytest
+
     from kb_core.ports import IndexSnapshot, Reranker
 
-__all__ = ["SearchWorld", "random_documents"]
+__all__ = ["SearchWorld", "keys_read", "random_documents"]
 
 _WORDS = (
     *("alpha", "beta", "gamma", "delta", "search", "searching", "index", "indexes", "chunk"),
@@ -73,6 +75,18 @@ class SearchWorld:
 
 def _no_reranker() -> Reranker:
     raise AssertionError("this world has no reranker")
+
+
+def keys_read(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Return the keys of the passages that *engine* reads from now on."""
+    chunks, read = engine.snapshot.chunks, set[int]()
+
+    def noted(keys: Sequence[int]) -> Any:  # noqa: ANN401 - as it is
+        read.update(keys)
+        return chunks(keys)
+
+    monkeypatch.setattr(engine.snapshot, "chunks", noted)
+    return read
 
 
 def random_documents(corpus: Corpus, seed: int, count: int) -> Sequence[DocumentRecord]:
