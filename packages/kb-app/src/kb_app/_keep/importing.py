@@ -299,7 +299,7 @@ def _here(data: bytes, config: Config, target: _Target) -> tuple[str | None, lis
     they were written to. Beside it stand the settings that were left out.
     """
     from kb_app.config import parse_config
-    from kb_app.config._files import edited
+    from kb_app.config._tables import edited
 
     try:
         text = data.decode("utf-8")

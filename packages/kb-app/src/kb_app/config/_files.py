@@ -19,18 +19,16 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kb_app import paths
 from kb_app.config._load import load_config, parse_config, read_text
 from kb_app.config._rules import Rule
 from kb_app.config._settings import SCHEMA_VERSION, SECTIONS, Config, rules
+from kb_app.config._tables import TomlError, edited, put_table
 from kb_app.paths import make_private_folder
 from kb_core.errors import ConfigNotFound, InvalidInput, IoError
 from kb_core.values import dataclass
-
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
 
 __all__ = [
     "InitReport",
@@ -38,7 +36,6 @@ __all__ = [
     "back_up",
     "change_settings",
     "default_text",
-    "edited",
     "init_config",
     "migrate_config",
     "new_text",
@@ -48,13 +45,6 @@ __all__ = [
 ]
 
 _FIXED = "make the disk writable, or name a file elsewhere"
-
-
-def edited(text: str) -> TOMLDocument:
-    """Return *text* as a document that remembers comments and layout."""
-    import tomlkit  # milliseconds that only an edit needs
-
-    return tomlkit.parse(text)
 
 
 def write_text(file: Path, text: str) -> None:
@@ -283,8 +273,6 @@ def change_settings(
 
     Comments, and what is not named, stay as they are.
     """
-    from kb_app.config._tables import TomlError, put_table
-
     environ = paths.environment() if environ is None else environ
     config = load_config(path, environ)
     old = read_text(config.file)

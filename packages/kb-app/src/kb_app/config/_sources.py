@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from kb_app import paths
-from kb_app.config._files import edited, new_text, toml, write_text
+from kb_app.config._files import new_text, toml, write_text
 from kb_app.config._load import RESERVED_IDS, load_config, parse_config, read_text
 from kb_app.config._rules import nearest
 from kb_app.config._settings import Config, Source
+from kb_app.config._tables import edited
 from kb_core.errors import ConfigInvalid, InvalidInput
 from kb_core.values import dataclass
 

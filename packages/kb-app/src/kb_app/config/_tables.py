@@ -1,4 +1,4 @@
-"""One table of a TOML file that another program owns: put keys into it, take it away.
+"""Edits of a TOML file: keys put into a table, a table taken away.
 
 Comments and layout stay. The result is read back and has to hold the old values and what
 was asked for, nothing else; where that cannot be done, the file is refused.
@@ -10,11 +10,12 @@ import re
 import tomllib
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kb_app.config._files import edited
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
 
-__all__ = ["TomlError", "drop_table", "put_table"]
+__all__ = ["TomlError", "drop_table", "edited", "put_table"]
 
 _PLACE = re.compile(r"\(at (line \d+, column \d+|end of document)\)")
 _HIDDEN_COMMENT = re.compile(r"#.*\n")
@@ -23,6 +24,13 @@ _REFUSED = "the table cannot be changed without touching others"
 
 class TomlError(ValueError):
     """The text is not TOML, or the table cannot be changed alone."""
+
+
+def edited(text: str) -> TOMLDocument:
+    """Return *text* as a document that remembers comments and layout."""
+    import tomlkit  # milliseconds that only an edit needs
+
+    return tomlkit.parse(text)
 
 
 def put_table(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
