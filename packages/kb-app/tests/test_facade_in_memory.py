@@ -48,6 +48,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "inspect_chunk": (CHUNK.chunk_id,),
     "inspect_doc": (WALRUS.doc_id,),
     "jobs": (),
+    "links": ("a.md",),
     "list_docs": (SearchFilters(),),
     "models": (),
     "outline": ("a.md",),

@@ -29,7 +29,7 @@ from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 from kb_search.reader import Reader
 
 TOLD = "# Otters\n\nThe otter sleeps in the reeds, and dives at noon.\n"
-KEPT = "# Vault\n\nThe walrus otter sleeps under zanzibar, says agent tapioca.\n"
+KEPT = "# Vault\n\nThe walrus otter sleeps under zanzibar, says agent tapioca ([[open]]).\n"
 SECRETS = ("zanzibar", "tapioca", "Vault", "kept_tag")
 """What only the other source says; nobody who asks has typed it."""
 
@@ -85,6 +85,7 @@ def _asked(known: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
         "explain_miss": [(name, plain) for name in (doc, "shut.md", path)],
         "list_docs": [(SearchFilters(),), (SearchFilters(source=("shut",)),)],
         "inspect_doc": [(doc,), (doc[:4],)],
+        "links": [(doc,), (path,), ("open.md",), ("shut.md",)],
         "inspect_chunk": [(chunk,), (chunk[:4],)],
         "chunks_of": [(doc,)],
         "status": [(), ("shut.md",), (path,), (None, "indexed")],
@@ -179,6 +180,14 @@ def test_without_the_pin_the_same_questions_tell_all_of_it(
         for name in ("search", "cite", "inspect_doc", "fetch", "grep", "fetch_chunk", "constants"):
             told = "".join(_told(kb, name, arguments) for arguments in asked[name])
             assert [word for word in SECRETS if word in told], (name, told)
+
+
+def test_who_links_to_a_document_from_elsewhere_is_not_told(
+    world: tuple[Config, Mapping[str, str]], pinned: KnowledgeBase
+) -> None:
+    with KnowledgeBase.open(world[0]) as kb:
+        assert [link["title"] for link in kb.links("open.md", backlinks=True)["items"]] == ["Vault"]
+    assert pinned.links("open.md", backlinks=True)["items"] == []
 
 
 def _told(kb: KnowledgeBase, name: str, arguments: tuple[Any, ...]) -> str:

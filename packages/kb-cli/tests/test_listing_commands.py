@@ -240,3 +240,50 @@ def test_the_query_that_would_find_it_is_a_command_that_asks_as_it_was_asked(
     assert tried("one", 1) == f"{ours} one (rank 1)"
     assert tried("one", 3, "lexical") == f"{ours} one --mode lexical (rank 3)"
     assert tried("o'ne two", 7) == f"{ours} 'o'\"'\"'ne two' -k 10 (rank 7)"
+
+
+LINK = {
+    "kind": "wiki",
+    "target": "A",
+    "excerpt": "see [[A]] and [[A|it]]",
+    "citation": {"kind": "line", "path": "b.md", "uri": "b.md#L3", "start": 3, "end": 3},
+}
+OTHER = {
+    "doc_id": "2c0ffee5000000000000000000000002",
+    "doc_path": "b.md",
+    "source_id": "work",
+    "title": "B",
+}
+
+
+def _linked(direction: str, *links: Any) -> ScriptedKnowledgeBase:  # noqa: ANN401 - of JSON
+    head = {name: DOC[name] for name in ("doc_id", "doc_path", "source_id", "title")}
+    body = {"schema_version": "link_list.v1", **head, "direction": direction}
+    return knowledge_base({"links": lambda *_, **__: body | {"items": list(links), "total": 12}})
+
+
+def test_links_are_listed_with_where_they_lead() -> None:
+    kb = _linked("out", LINK | OTHER, LINK | {"target": "no\x07.md"})
+
+    shown = run("list", "links", "a.md", "--limit", "2", "--offset", "4", kb=kb)
+    as_json = run("list", "links", "a.md", "--json", kb=kb)
+
+    assert shown.stdout == (
+        "PLACE             LINK       DOCUMENT\n"
+        "노트/한국어.md:3  A          b.md\n"
+        "노트/한국어.md:3  no\\x07.md  -\n"
+        "5-6 of 12 links\n"
+    )
+    Draft202012Validator(closed_schema("link_list")).validate(json.loads(as_json.stdout))
+    assert kb.asked[0] == ("links", "a.md", False, 2, 4)
+
+
+def test_backlinks_are_listed_with_the_lines_that_they_stand_in_each_once() -> None:
+    kb = _linked("in", LINK | OTHER, LINK | OTHER)
+
+    shown = run("list", "backlinks", "a.md", kb=kb)
+
+    assert shown.stdout == (
+        "PLACE   SOURCE  TEXT\nb.md:3  work    see [[A]] and [[A|it]]\n1-2 of 12 links\n"
+    )
+    assert kb.asked[0][:3] == ("links", "a.md", True)

@@ -540,6 +540,8 @@ TOOL_CALLS: dict[str, dict[str, Any]] = {
     "fetch several": {"places": [f"n/{n}.md" for n in range(9)] + ["none.md"]},
     "fetch outline": {"path": "src/steps.py", "outline": True},
     "list_docs": {},
+    "links": {"doc": "n/3.md"},
+    "links out": {"doc": "n/0.md", "direction": "out"},
     "status": {},
     "schema": {},
     "doctor": {},
@@ -553,7 +555,8 @@ def crowd() -> ScriptedKnowledgeBase:
     """Return a knowledge base of which every answer is too long."""
     said = "swims " * 90
     text = "# 수달 {0}\n\nOtter {0} 수달은 산다. {1}\n"
-    notes = [document(f"n/{n}.md", text.format(n, said)) for n in range(40)]
+    links = tuple({"kind": "wiki", "target": "n/3", "text": said, "start": 9} for _ in range(40))
+    notes = [document(f"n/{n}.md", text.format(n, said), links=links) for n in range(40)]
     kb = knowledge_base(*notes, document("src/steps.py", STEPS * 3))
     kb.keep(*notes, files=[file_row(f"n/{n}.md") for n in range(400)])
     return kb

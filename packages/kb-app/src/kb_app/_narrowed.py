@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
-from kb_core.filters import Filter, all_of
+from kb_core.filters import Filter, OneOf, all_of
 from kb_core.values import replace
 
 if TYPE_CHECKING:
@@ -92,6 +92,15 @@ class _NarrowSnapshot:
 
     def docs(self, where: Filter | None) -> Sequence[StoredDoc]:
         return self._whole.docs(self._both(where))
+
+    def docs_called(self, names: Sequence[str]) -> Sequence[StoredDoc]:
+        return self._inside(self._whole.docs_called(names))
+
+    def docs_linking(self, names: Sequence[str]) -> Sequence[StoredDoc]:
+        return self._inside(self._whole.docs_linking(names))
+
+    def _inside(self, docs: Sequence[StoredDoc]) -> Sequence[StoredDoc]:
+        return self.docs(OneOf("doc_id", tuple(doc["doc_id"] for doc in docs)))
 
     def files(self, where: Filter | None) -> Sequence[StoredFile]:
         return self._whole.files(self._both(where))

@@ -179,6 +179,12 @@ class PinnedSnapshot:
     def docs_of(self, keys: Sequence[int], /) -> Mapping[int, StoredDoc]:
         return self._allowed_of(self.whole.docs_of(keys))
 
+    def docs_called(self, names: Sequence[str], /) -> Sequence[StoredDoc]:
+        return self._seen(self.whole.docs_called(names))
+
+    def docs_linking(self, names: Sequence[str], /) -> Sequence[StoredDoc]:
+        return self._seen(self.whole.docs_linking(names))
+
     def find_chunks(self, id_prefix: str, limit: int, /) -> Sequence[StoredChunk]:
         return self._first(self.whole.find_chunks, id_prefix, limit)
 
@@ -203,6 +209,9 @@ class PinnedSnapshot:
         self, keys: Sequence[int], than: int, model_key: str, /
     ) -> AbstractSet[int] | None:
         return self.whole.elsewhere(keys, than, model_key)
+
+    def _seen(self, docs: Sequence[StoredDoc]) -> list[StoredDoc]:
+        return [doc for doc in docs if doc["source_id"] in self._allowed]
 
     def _allowed_of(self, rows: Mapping[int, S]) -> dict[int, S]:
         return {key: row for key, row in rows.items() if row["source_id"] in self._allowed}

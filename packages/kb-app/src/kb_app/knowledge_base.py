@@ -238,6 +238,15 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
 
         return _reading.list_docs(self._snapshot_or_none(), filters, limit, offset)
 
+    def links(
+        self, doc: str, *, backlinks: bool = False, limit: int = 100, offset: int = 0
+    ) -> types.LinkList:
+        """Return link_list.v1: where links of a document lead, or which of others lead to it."""
+        from kb_app._search import linking
+
+        listed = linking.links_in if backlinks else linking.links_out
+        return listed(self._snapshot(), doc, limit, offset)
+
     def inspect_doc(self, doc_id: str) -> types.DocInspection:
         """Return doc_inspection.v1."""
         from kb_app import _reading

@@ -183,6 +183,17 @@ class IndexSnapshot(Protocol):
     def docs_of(self, keys: Sequence[int], /) -> Mapping[int, StoredDoc]:
         """Return those documents that exist, by key."""
 
+    def docs_called(self, names: Sequence[str], /) -> Sequence[StoredDoc]:
+        """Return documents that have one of these names, as ``kb_core.linking`` spells them.
+
+        By source and path; there may be others among them.
+        """
+        ...
+
+    def docs_linking(self, names: Sequence[str], /) -> Sequence[StoredDoc]:
+        """Return, the same way, documents with a link to something of one of these names."""
+        ...
+
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return ledger rows, likewise; ``path`` globs, ``source_id`` and ``state`` narrow them."""
         ...

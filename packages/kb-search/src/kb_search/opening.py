@@ -145,7 +145,7 @@ class Mirror:
         return mirrored
 
 
-INDEX_VERSION = f"i14-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"i15-{ANALYSIS_VERSION}"
 """An index of another version is rebuilt from the truth by the next writer."""
 
 Part = tuple[tantivy.Schema, tantivy.Searcher]

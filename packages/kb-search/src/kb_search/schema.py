@@ -22,6 +22,7 @@ import tantivy
 
 from kb_core.clock import to_epoch
 from kb_core.ids import blake2b
+from kb_core.linking import called, names_meant
 from kb_core.media import Media, TrustLevel
 from kb_core.records import (
     ChunkRecord,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHUNK_FIELDS",
     "CHUNK_STREAMS",
+    "NAMES",
     "RAW_FIELDS",
     "Terms",
     "alias_document",
@@ -65,6 +67,7 @@ __all__ = [
     "key_of",
     "length_field",
     "lengths_of",
+    "names_by_field",
     "place_of",
     "record_keys",
     "records_schema",
@@ -88,6 +91,8 @@ RAW_FIELDS = (
     "source_type",
     "tag",
 )
+NAMES = ("called", "links_to")
+"""What a document is called, and what its links call others, as ``kb_core.linking`` spells it."""
 _NUMBERS = ("trust", "indexed_at", "doc_date")
 
 _PADDING = " ".join([FILLING] * 12)
@@ -153,7 +158,7 @@ def records_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in ("key", "rev", "dead", "doc_key", *_NUMBERS):
         builder.add_integer_field(name, indexed=True, fast=True)
-    for name in ("kind", "state", *RAW_FIELDS):
+    for name in ("kind", "state", *RAW_FIELDS, *NAMES):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     for name in ("title", "path_words"):
         builder.add_text_field(name, tokenizer_name=TERMS, index_option="basic")
@@ -313,8 +318,17 @@ def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
     made.add_integer("doc_key", doc.doc_key)
     made.add_text("place", place_of(doc.source_id, doc.path))
     made.extend(_filters(doc), None)
+    for field, names in names_by_field(doc).items():
+        for name in names:
+            made.add_text(field, name)
     made.add_bytes("payload", doc_payload(doc))
     return made
+
+
+def names_by_field(doc: DocumentRecord) -> dict[str, list[str]]:
+    """Return the ``NAMES`` of a document."""
+    given = called(doc.path, doc.aliases), names_meant(doc.path, doc.links)
+    return dict(zip(NAMES, given, strict=True))
 
 
 _SIGNS = {form: sign for sign, form in FORMS.items()}

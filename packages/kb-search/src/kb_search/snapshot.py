@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
 from itertools import compress
-from operator import neg
+from operator import itemgetter, neg
 from typing import TYPE_CHECKING, Any
 
 import tantivy
@@ -346,6 +346,20 @@ class Snapshot:
         # Replaced, never changed: several threads may ask at once.
         self._docs_kept = kept if blocks <= _BLOCKS_KEPT else found
         return found
+
+    def docs_called(self, names: Sequence[str], /) -> list[StoredDoc]:
+        """Return documents that have one of these names, by source and path."""
+        return self._docs_by("called", names)
+
+    def docs_linking(self, names: Sequence[str], /) -> list[StoredDoc]:
+        """Return documents with a link to something of one of these names."""
+        return self._docs_by("links_to", names)
+
+    def _docs_by(self, field: str, names: Sequence[str]) -> list[StoredDoc]:
+        if not names:
+            return []
+        rows = self._records.newest("doc", one_of(self._records.schema, field, names))
+        return sorted(rows, key=itemgetter("source_id", "path"))
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return rows of the ledger, by source and path; read when taken."""

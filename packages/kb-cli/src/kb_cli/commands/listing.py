@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -28,22 +28,24 @@ def list_() -> None:
     """List what is indexed."""
 
 
+def _paged(function: Callable[..., None]) -> Callable[..., None]:
+    """Add what says which page of a list is wanted."""
+    skipped = option(
+        "--offset", metavar="N", type=Whole(0), default=0, help="How many to leave out before."
+    )
+    most = option(
+        "--limit",
+        metavar="N",
+        type=Whole(1, 10_000),
+        default=100,
+        show_default=True,
+        help="How many.",
+    )
+    return most(skipped(function))
+
+
 @command("docs", example="kebab list docs --tag rust --limit 20")
-@option(
-    "--limit",
-    metavar="N",
-    type=Whole(1, 10_000),
-    default=100,
-    show_default=True,
-    help="How many.",
-)
-@option(
-    "--offset",
-    metavar="N",
-    type=Whole(0),
-    default=0,
-    help="How many to leave out before.",
-)
+@_paged
 @filter_options
 @in_option
 def _docs(cli: CliContext, /, limit: int, offset: int, **filters: Any) -> None:  # noqa: ANN401
@@ -112,7 +114,61 @@ def _session_lines(found: Shown) -> Iterator[str]:
     yield count(found["total"], "conversation")
 
 
-for _part in (_docs, _sessions, _workspaces):
+@command("links", example="kebab list links notes/kiln.md")
+@argument("doc", metavar="DOC", shell_complete=completed_by("document"))
+@_paged
+@in_option
+def _links(cli: CliContext, doc: str, limit: int, offset: int) -> None:
+    """List the links of a document to others, and where they lead.
+
+    Of Markdown, wikis and HTML, but for those to the web. A link that leads to nothing that is
+    indexed has `-` for a document.
+    """
+    with cli.open() as kb:
+        cli.show(kb.links(doc, limit=limit, offset=offset), partial(_link_lines, offset=offset))
+
+
+@command("backlinks", example="kebab list backlinks notes/kiln.md")
+@argument("doc", metavar="DOC", shell_complete=completed_by("document"))
+@_paged
+@in_option
+def _backlinks(cli: CliContext, doc: str, limit: int, offset: int) -> None:
+    """List the links of other documents that lead to one, and where they stand."""
+    with cli.open() as kb:
+        found = kb.links(doc, backlinks=True, limit=limit, offset=offset)
+        cli.show(found, partial(_link_lines, offset=offset))
+
+
+def _link_lines(found: Shown, offset: int) -> Iterator[str]:
+    links = found["items"]
+    rows: list[tuple[str, ...]]
+    if found["direction"] == "out":
+        head: tuple[str, ...] = ("PLACE", "LINK", "DOCUMENT")
+        rows = [
+            (_place_of(link, found), link["target"], link.get("doc_path", "-")) for link in links
+        ]
+    else:
+        head = ("PLACE", "SOURCE", "TEXT")
+        rows = [
+            (_place_of(link, link), link["source_id"], link.get("excerpt", "")) for link in links
+        ]
+    if rows:
+        # Several links on a line of text are one line here.
+        yield from table(head, [tuple(map(flat, row)) for row in dict.fromkeys(rows)])
+    shown = f"{offset + 1:,}-{offset + len(links):,} of " if len(links) < found["total"] else ""
+    yield f"{shown if links else ''}{count(found['total'], 'link')}"
+
+
+def _place_of(link: Shown, holder: Shown) -> str:
+    """Return where a link of *holder* stands: its line, or how its place is cited."""
+    place = link.get("citation")
+    if place is None:
+        return str(holder["doc_path"])
+    is_line = place["kind"] == "line"
+    return f"{holder['doc_path']}:{place['start']}" if is_line else str(place["uri"])
+
+
+for _part in (_docs, _links, _backlinks, _sessions, _workspaces):
     list_.add_command(_part)
 
 

@@ -6,6 +6,7 @@ Vectors are exact, of living chunks only, one set per model.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from datetime import timedelta
 
 from kb_core.clock import to_epoch
@@ -98,6 +99,29 @@ class RecordsContract(Contract):
         assert shown["metadata"] == {"title": "T", "user": {"k": [1, "é"]}}
         assert [dict(block) for block in shown["blocks"]] == list(doc.blocks)
         assert (tuple(shown["aliases"]), tuple(shown["warnings"])) == (doc.aliases, doc.warnings)
+
+    def test_documents_are_found_by_what_they_and_what_links_call_them(self) -> None:
+        world = self.world()
+        wiki = {"kind": "wiki", "target": "Kiln Log#Firing", "text": "log", "start": 0}
+        path = {"kind": "markdown", "target": "../logs/Kiln%20Log.md", "text": "", "start": 0}
+        world.write("logs/Kiln Log.md", "Text.", aliases=("The  Kiln", "e\u0301tude"))
+        world.write("guide/README.md", "Text.", links=(path,))
+        world.write("b.md", "Text.", links=(wiki, {**wiki, "target": "x" * 200}))
+
+        def paths(docs: Sequence[StoredDoc]) -> list[str]:
+            return [doc["path"] for doc in docs]
+
+        seen = world.snapshot()
+        for name in ("kiln log", "kiln log.md", "the kiln", "\xe9tude"):
+            assert paths(seen.docs_called([name])) == ["logs/Kiln Log.md"]
+        assert paths(seen.docs_called(["nothing", "guide", "b"])) == ["b.md", "guide/README.md"]
+        assert paths(seen.docs_linking(["kiln log"])) == ["b.md", "guide/README.md"]
+        assert paths(seen.docs_linking(["x" * 200])) == ["b.md"]
+        assert [*seen.docs_linking([]), *seen.docs_called([]), *seen.docs_called(["log"])] == []
+
+        world.write("b.md", "Text.", links=())
+        world.write("c.md", "Text.", links=(wiki,))
+        assert paths(world.snapshot().docs_linking(["kiln log"])) == ["c.md", "guide/README.md"]
 
     def test_the_text_of_a_document_comes_back_verbatim(self) -> None:
         world = self.world()

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 
 from kb_core.clock import to_epoch
 from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
+from kb_core.linking import called, names_meant
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile, TextBatch
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
@@ -414,6 +415,12 @@ class MemorySnapshot:
 
     def docs_of(self, keys: Sequence[int], /) -> dict[int, StoredDoc]:
         return {doc["doc_key"]: doc for doc in self.docs(OneOf("doc_key", tuple(keys)))}
+
+    def docs_called(self, names: Sequence[str], /) -> list[StoredDoc]:
+        return [d for d in self.docs(None) if {*names} & {*called(d["path"], d["aliases"])}]
+
+    def docs_linking(self, names: Sequence[str], /) -> list[StoredDoc]:
+        return [d for d in self.docs(None) if {*names} & {*names_meant(d["path"], d["links"])}]
 
     def files(self, where: Filter | None, /) -> list[StoredFile]:
         files = self._state.files.values()

@@ -41,6 +41,8 @@ from kb_core.wire._documents import (
     ingest_event,
     ingest_item,
     ingest_report,
+    link_item,
+    link_list,
     outline,
 )
 from kb_core.wire._evals import (
@@ -148,6 +150,8 @@ __all__ = [
     "ingest_report",
     "init_report",
     "integration_report",
+    "link_item",
+    "link_list",
     "model_list",
     "outline",
     "read_citation",

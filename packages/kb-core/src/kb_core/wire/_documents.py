@@ -20,6 +20,7 @@ from kb_core.wire._search import citation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kb_core.citations import Citation
     from kb_core.errors import KbError
     from kb_core.ingest import IngestEvent, IngestItem, IngestReport
     from kb_core.ports import StoredChunk, StoredDoc, StoredFile
@@ -42,6 +43,8 @@ __all__ = [
     "ingest_event",
     "ingest_item",
     "ingest_report",
+    "link_item",
+    "link_list",
     "outline",
 ]
 
@@ -305,6 +308,31 @@ def _block(block: Mapping[str, Any]) -> types.DocInspectionBlocks:
 def _link(link: Mapping[str, Any]) -> types.DocInspectionLinks:
     known = {key: link.get(key) for key in ("kind", "target", "text")}
     return cast("types.DocInspectionLinks", given({**known, "char_start": link.get("start")}))
+
+
+def link_list(
+    doc: StoredDoc, items: Iterable[types.LinkListItems], *, direction: str, total: int
+) -> types.LinkList:
+    """Return link_list.v1: a page of the links out of *doc*, or ``in`` to it."""
+    head = {"schema_version": "link_list.v1", **_named(doc), "direction": direction}
+    return cast("types.LinkList", head | {"items": list(items), "total": total})
+
+
+def link_item(
+    link: Mapping[str, Any], other: StoredDoc | None, place: Citation | None, excerpt: str
+) -> types.LinkListItems:
+    """Return a link as it stands in a list: with the *other* document, and where it stands."""
+    out = given({key: link.get(key) or None for key in ("kind", "target", "text")})
+    if excerpt:
+        out["excerpt"] = excerpt
+    if place is not None:
+        out["citation"] = citation(place)
+    return cast("types.LinkListItems", out | (_named(other) if other else {}))
+
+
+def _named(doc: StoredDoc) -> Json:
+    names = {"doc_id": "doc_id", "doc_path": "path", "source_id": "source_id", "title": "title"}
+    return {name: doc[key] for name, key in names.items()}  # type: ignore[literal-required]
 
 
 def _provenance(doc: StoredDoc) -> Iterable[types.DocInspectionProvenance]:

@@ -991,6 +991,27 @@ class IntegrationReport(TypedDict):
     entry: IntegrationReportEntry
     files: list[IntegrationReportFiles]
 
+class LinkListItems(TypedDict):
+    kind: str
+    target: str
+    text: NotRequired[str]
+    excerpt: NotRequired[str]
+    citation: NotRequired[Citation]
+    doc_id: NotRequired[str]
+    doc_path: NotRequired[str]
+    source_id: NotRequired[str]
+    title: NotRequired[str]
+
+class LinkList(TypedDict):
+    schema_version: Literal["link_list.v1"]
+    doc_id: str
+    doc_path: str
+    source_id: str
+    title: str
+    direction: str
+    items: list[LinkListItems]
+    total: int
+
 class ModelListItems(TypedDict):
     name: str
     provider: str

@@ -377,6 +377,38 @@ def _from(offset: int, total: int, what: str) -> Any:  # noqa: ANN401 - a functi
     return more
 
 
+def links_text(found: _Json, offset: int = 0, max_tokens: int | None = None) -> str:
+    """Return link_list.v1 as text: the other documents, with the lines where links stand."""
+    links, total, path = found["items"], found["total"], short(found["doc_path"])
+    is_in = found["direction"] == "in"
+    first = f"{count(total, 'link')} {'to' if is_in else 'of'} {path}"
+    if not links:
+        none = f"no link leads to {path}" if is_in else f"{path} has no links"
+        first = f"{first} in all" if total else none
+    rows = [_linking(link) if is_in else _linked(link) for link in links]
+    return listing([first], rows, _from(offset, total, "link"), max_tokens)
+
+
+def _linking(link: _Json) -> str:
+    return INDENT + joined(_link_place(link, link["doc_path"]), short(link.get("excerpt", ""), 200))
+
+
+def _linked(link: _Json) -> str:
+    other = link.get("doc_path")
+    leads = f"→ {short(other)}" if other else "leads to no document"
+    return INDENT + joined(_link_place(link, ""), short(link["target"], 200), leads)
+
+
+def _link_place(link: _Json, path: str) -> str:
+    """Return where a link stands: its line, behind *path*, or how else its place is cited."""
+    place = link.get("citation")
+    if place is None:
+        return named(path) if path else ""
+    if place["kind"] == "line":
+        return f"{named(path)}:{place['start']}" if path else f":{place['start']}"
+    return short(place["uri"]) if path else short(place["uri"].rpartition("#")[2])
+
+
 def files_text(found: _Json, offset: int = 0, max_tokens: int | None = None) -> str:
     """Return file_status.v1 as text: what became of all files, and those that match."""
     totals, files = found["coverage"], found["files"]

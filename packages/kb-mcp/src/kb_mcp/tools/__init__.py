@@ -26,6 +26,7 @@ TOOLS: Mapping[str, Tool] = {
         codebase.CODEBASE_SEARCH,
         searching.SIMILAR,
         reading.LIST_DOCS,
+        reading.LINKS,
         reading.CITE_VERIFY,
         checking.EXPLAIN_MISS,
         checking.SCHEMA,

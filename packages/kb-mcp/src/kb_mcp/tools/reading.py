@@ -31,15 +31,18 @@ from kb_mcp.text.reports import (
     documents_text,
     fetched_lines,
     fetched_text,
+    links_text,
     verified_text,
 )
 
 __all__ = [
     "CITE_VERIFY",
     "FETCH",
+    "LINKS",
     "LIST_DOCS",
     "FetchInput",
     "FetchKind",
+    "LinksInput",
     "ListInput",
     "VerifyInput",
 ]
@@ -486,6 +489,59 @@ LIST_DOCS = Tool(
     tell=_tell_list_docs,
     brief="What documents there are under a path, tag or date, by their names.",
     shown={"path_glob": "", "tag": "", "since": "", "limit": ""},
+)
+
+
+class Direction(StrEnum):
+    """Which links of a document."""
+
+    IN = "in"
+    OUT = "out"
+
+
+class LinksInput(Input):
+    """Links of which document, which of them, and which page."""
+
+    synonyms: ClassVar[Mapping[str, str]] = {"doc_id": "doc", "id": "doc", "path": "doc"}
+
+    doc: str = Field(description="Path of a document, or doc_id of a hit.")
+    direction: Annotated[Direction, choice(Direction)] = Field(
+        default=Direction.IN,
+        description="in: links of others that lead to it. out: its own, and where they lead.",
+    )
+    limit: Whole = Field(default=100, ge=1, le=_MOST, description="How many.")
+    offset: Whole = Field(default=0, ge=0, description="How many to leave out before.")
+
+
+def _links(call: Call) -> Answer:
+    asked = read(LinksInput, call.arguments)
+    is_in = asked.direction is Direction.IN
+    return call.kb.links(asked.doc, backlinks=is_in, limit=asked.limit, offset=asked.offset)
+
+
+def _tell_links(call: Call) -> str:
+    offset = read(LinksInput, call.arguments).offset
+    return links_text(_links(call), offset, call.max_tokens)
+
+
+LINKS = Tool(
+    definition=types.Tool(
+        name="links",
+        title="Links between documents",
+        description=(
+            "Which documents link to one, each with the line, or where its own links lead. Use it "
+            "to go on from a note to those around it. Do not use it for notes that are only "
+            "about the same; that is similar."
+        ),
+        input_schema=input_schema(LinksInput),
+        output_schema=outline("link_list"),
+        annotations=READ_ONLY,
+    ),
+    call=_links,
+    tell=_tell_links,
+    brief="Which documents link to one, or where its own links lead.",
+    shown={"doc": "A path or an id.", "direction": "in or out."},
+    seldom=True,
 )
 
 

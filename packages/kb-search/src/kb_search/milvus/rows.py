@@ -22,6 +22,7 @@ from kb_search.analysis import analyze
 from kb_search.milvus.expressions import FAR, MISSING, NEVER, folded, safe, spaced
 from kb_search.schema import (
     CHUNK_FIELDS,
+    NAMES,
     changed_of,
     chunk_payload,
     doc_payload,
@@ -29,6 +30,7 @@ from kb_search.schema import (
     file_payload,
     key_of,
     lengths_of,
+    names_by_field,
     place_of,
     scored_texts,
     standing_of,
@@ -41,6 +43,7 @@ __all__ += ["chunk_row", "chunk_row_of", "dimension", "doc_rows", "file_row"]
 __all__ += [
     "impact",
     "more_rows",
+    "name_codes",
     "paged",
     "record",
     "row_key",
@@ -105,6 +108,7 @@ RECORDS = (
     Field("state", "text"),
     Field("standing", "text"),
     Field("changed", "number"),
+    *(Field(name, "text") for name in NAMES),
     Field("payload", "text"),
     Field("parts", "number"),
     Field("pages", "text"),
@@ -208,11 +212,21 @@ def vector_row(chunk: Row, vector: Sequence[float], rev: int) -> Row:
 def doc_rows(doc: DocumentRecord, rev: int) -> Iterator[Row]:
     """Yield the rows of a document: what is shown of it, and its text."""
     shown = record("doc", doc.doc_key, rev) | _filtered(doc)
-    yield from paged(
-        shown | {"place": _safe_place(doc.source_id, doc.path)}, _text(doc_payload(doc))
-    )
+    names = {
+        field: _within(spaced(name_codes(given))) for field, given in names_by_field(doc).items()
+    }
+    shown |= {"place": _safe_place(doc.source_id, doc.path), **names}
+    yield from paged(shown, _text(doc_payload(doc)))
     text = record("text", doc.doc_key, rev) | _filtered(doc)
     yield from paged(text, json.dumps({"text": doc.text}, ensure_ascii=not _is_clean(doc.text)))
+
+
+def name_codes(names: Iterable[str]) -> list[str]:
+    """Return what stands for names in a field, which takes some nine thousand of these.
+
+    Two names may share one: what is found by it is compared with the name afterwards.
+    """
+    return [blake2b(name.encode("utf-8", "replace"), digest_size=3).hexdigest() for name in names]
 
 
 def file_row(file: FileRecord, rev: int) -> list[Row]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isclose
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kb_core.errors import IoError
@@ -22,14 +23,16 @@ from kb_search.milvus.expressions import (
     NEVER,
     Expression,
     all_of,
+    any_of,
     built,
+    holds,
     listed,
     matcher,
     safe,
     visible,
 )
 from kb_search.milvus.ranking import Ranking, better_of, build_ranking, describe, learn
-from kb_search.milvus.rows import Row
+from kb_search.milvus.rows import Row, name_codes
 from kb_search.milvus.state import Names, State, read_state
 from kb_search.spelling import read_as
 from kb_search.statistics import PASSAGES, pivots
@@ -261,6 +264,19 @@ class Snapshot:
             part = self._records("doc", listed("key", keys[at : at + _BATCH]))
             found.update({doc["doc_key"]: doc for _, doc in part})
         return {key: found[key] for key in keys if key in found}
+
+    def docs_called(self, names: Sequence[str], /) -> list[StoredDoc]:
+        """Return documents that have one of these names, by source and path."""
+        return self._docs_by("called", names)
+
+    def docs_linking(self, names: Sequence[str], /) -> list[StoredDoc]:
+        """Return documents with a link to something of one of these names."""
+        return self._docs_by("links_to", names)
+
+    def _docs_by(self, field: str, names: Sequence[str]) -> list[StoredDoc]:
+        wanted = any_of(holds(field, code) for code in name_codes(names))
+        found = {doc["doc_id"]: doc for _, doc in self._records("doc", wanted)} if names else {}
+        return sorted(found.values(), key=itemgetter("source_id", "path"))
 
     def files(self, where: Filter | None, /) -> Sequence[StoredFile]:
         """Return rows of the ledger, by source and path; read when taken."""

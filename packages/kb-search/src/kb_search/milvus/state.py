@@ -25,7 +25,7 @@ from kb_search.schema import control_payload
 __all__ = ["CONTROL_FIELDS", "INDEX_VERSION", "Names", "State", "Term", "read_newest"]
 __all__ += ["collections_of", "generation_of", "read_state", "state_of", "write_state"]
 
-INDEX_VERSION = f"m6-{ANALYSIS_VERSION}"
+INDEX_VERSION = f"m7-{ANALYSIS_VERSION}"
 """An index of another version is made anew from the truth by the next writer."""
 
 CONTROL = "control"

@@ -180,8 +180,8 @@ _STEPS = {"modified": "file changed", "parsed": "read by", "chunked": "cut by"}
 _FIRST_LINE = 60
 
 
-def document_sections(doc: Json, chunks: Iterable[Json]) -> Sections:
-    """Return the sections of ``doc_inspection.v1`` and its chunks."""
+def document_sections(doc: Json, chunks: Iterable[Json], out: Json, into: Json) -> Sections:
+    """Return the sections of ``doc_inspection.v1``, its chunks, and its links either way."""
     rows = list(chunks)
     return [
         Section("About", tuple(_metadata(doc))),
@@ -190,7 +190,8 @@ def document_sections(doc: Json, chunks: Iterable[Json]) -> Sections:
         Section("Chunks", tuple(_chunk_entry(chunk) for chunk in rows)),
         Section("Found by meaning with", tuple(_coverage(rows))),
         Section("Outline", tuple(_block(block) for block in doc["blocks"]), is_open=False),
-        *_optional("Links", (_link(link) for link in doc.get("links", ()))),
+        *_optional("Links", (_link(link) for link in out["items"])),
+        *_optional("Linked from", (_backlink(link) for link in into["items"])),
     ]
 
 
@@ -273,7 +274,15 @@ def _block(block: Json) -> Entry[Target]:
 
 
 def _link(link: Json) -> Entry[Target]:
-    return Entry(f"{link.get('kind', 'link')}: {link.get('target', '')}  {link.get('text', '')}")
+    """Return a link, which leads to its document where it leads to one."""
+    leads = f"→ {link['doc_path']}" if "doc_id" in link else "leads to nothing here"
+    said = "  ".join(dict.fromkeys(filter(None, (link["target"], link.get("text", "")))))
+    target = Target(link["doc_id"]) if "doc_id" in link else None
+    return Entry(f"{link['kind']}: {said}  {leads}", target)
+
+
+def _backlink(link: Json) -> Entry[Target]:
+    return Entry(f"{link['doc_path']}  {link.get('excerpt', '')}", Target(link["doc_id"]))
 
 
 def _chunk_entry(chunk: Json) -> Entry[Target]:
@@ -350,7 +359,8 @@ class InspectPane(Pane):
     def _inspected(self, target: Target) -> tuple[str, list[Section[Target]]]:
         doc = self.kb.inspect_doc(target.doc_id)
         if target.chunk_id is None:
-            sections = document_sections(doc, self.kb.chunks_of(target.doc_id))
+            out, into = (self.kb.links(target.doc_id, backlinks=way) for way in (False, True))
+            sections = document_sections(doc, self.kb.chunks_of(target.doc_id), out, into)
             return f"Document {doc['doc_path']}", sections
         fetched = self.kb.fetch_chunk(target.chunk_id, context=_CONTEXT)
         number = fetched["chunk"]["ordinal"]
