@@ -143,5 +143,7 @@ def test_a_long_line_is_cut_around_the_link(tmp_path: Path) -> None:
 
     (link,) = kb.links("b.md", backlinks=True)["items"]
 
-    assert "[[b]]" in link["excerpt"]
-    assert len(link["excerpt"]) <= 200
+    assert link["excerpt"].startswith("…word word ")
+    assert link["excerpt"].endswith(" word…")
+    assert " [[b]] " in link["excerpt"]
+    assert len(link["excerpt"]) <= 202

@@ -17,7 +17,7 @@ from kb_core.text import snap_to_grapheme
 from kb_core.values import lazy_pattern
 from kb_search.analysis import Term, fold, query_terms, spelled_otherwise
 
-__all__ = ["Highlighter", "Match"]
+__all__ = ["Highlighter", "Match", "word_end", "word_start"]
 
 _MOST_MATCHES = 400
 _SHORTEST_INSIDE = 4
@@ -89,8 +89,8 @@ class Highlighter:
             return whole, True
         start, end = _window(self.matches(text), limit)
         start = max(0, min(start - (limit - (end - start)) // _CONTEXT_SHARE, len(text) - limit))
-        start = _word_start(text, start, end)
-        stop = _word_end(text, start, min(len(text), start + limit))
+        start = word_start(text, start, end)
+        stop = word_end(text, start, min(len(text), start + limit))
         return text[start:stop].strip(), False
 
 
@@ -161,7 +161,7 @@ def _window(matches: Sequence[Match], limit: int) -> tuple[int, int]:
     return best[0], min(best[1], best[0] + limit)
 
 
-def _word_start(text: str, start: int, latest: int) -> int:
+def word_start(text: str, start: int, latest: int) -> int:
     """Move *start* to the beginning of a word, not past *latest*'s window start."""
     if start == 0 or text[start - 1].isspace():
         return start
@@ -169,7 +169,8 @@ def _word_start(text: str, start: int, latest: int) -> int:
     return space.end() if space else snap_to_grapheme(text, start, floor=0)
 
 
-def _word_end(text: str, start: int, stop: int) -> int:
+def word_end(text: str, start: int, stop: int) -> int:
+    """Move *stop* back to the end of a word, not to *start* or before it."""
     if stop >= len(text) or text[stop].isspace():
         return stop
     earliest = max(start, stop - 24)

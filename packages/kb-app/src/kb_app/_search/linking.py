@@ -19,6 +19,7 @@ from kb_core.filters import OneOf, Words, all_of
 from kb_core.linking import called, is_by_name, last_names, paths_meant, spelled, target_of
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
+from kb_search.snippets import word_end, word_start
 
 if TYPE_CHECKING:
     from kb_core.wire import types
@@ -179,8 +180,13 @@ class _Places:
 
 
 def _excerpt(chunk: StoredChunk, at: int) -> str:
-    """Return the line of a passage at an offset; of a long one, what is around it."""
+    """Return the line of a passage at an offset; of a long one, whole words around it."""
     text = chunk["text"]
-    begin = max(text.rfind("\n", 0, at) + 1, at - _EXCERPT // 2)
-    end = text.find("\n", at)
-    return " ".join(text[begin : end if end >= 0 else None][:_EXCERPT].split())
+    first = text.rfind("\n", 0, at) + 1
+    line, at = text[first:].partition("\n")[0], at - first
+    if len(line) <= _EXCERPT:
+        return " ".join(line.split())
+    begin = word_start(line, max(0, at - _EXCERPT // 2), at)
+    end = word_end(line, at, begin + _EXCERPT)
+    shown = " ".join(line[begin:end].split())
+    return f"{'…' if begin else ''}{shown}{'…' if end < len(line) else ''}"
