@@ -349,6 +349,21 @@ async def test_enter_in_inspect_follows_and_esc_goes_back_step_by_step() -> None
         assert app.pane.NAME == "search"
 
 
+async def test_enter_on_a_link_goes_to_the_other_document_and_back_by_the_link_there() -> None:
+    app = app_of(TuiKnowledgeBase())
+    async with app.run_test(size=(140, 40)) as pilot:
+        await idle(pilot)
+        await press(pilot, ["escape", "1", "G", "enter"])
+        assert "Document 노트/검색.md" in on_screen(app)
+        await press(pilot, ["G", "enter"])
+        assert "Document papers/[rrf].pdf" in on_screen(app)
+        await press(pilot, ["G", "enter"])
+        assert "Document 노트/검색.md" in on_screen(app)
+        await press(pilot, ["G", *"kkk", "enter"])
+
+        assert "this row leads nowhere" in on_screen(app)
+
+
 async def test_g_opens_the_citation_of_the_chosen_hit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Headless there is no terminal to give away; the command and the place are what counts."""
     ran: list[list[str]] = []

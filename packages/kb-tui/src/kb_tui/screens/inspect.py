@@ -282,7 +282,9 @@ def _link(link: Json) -> Entry[Target]:
 
 
 def _backlink(link: Json) -> Entry[Target]:
-    return Entry(f"{link['doc_path']}  {link.get('excerpt', '')}", Target(link["doc_id"]))
+    place = link.get("citation", {})
+    line = f":{place['start']}" if place.get("kind") == "line" else ""
+    return Entry(f"{link['doc_path']}{line}  {link.get('excerpt', '')}", Target(link["doc_id"]))
 
 
 def _chunk_entry(chunk: Json) -> Entry[Target]:

@@ -187,7 +187,11 @@ _SKIPPED = FileState.SKIPPED
 DOCUMENTS = (
     _document(KOREAN, tags=("검색", "한국어")),
     _document(CODE, updated_at=None, code_lang="python"),
-    _document(PAPER, tags=("paper",)),
+    _document(
+        PAPER,
+        tags=("paper",),
+        links=({"kind": "wiki", "target": KOREAN.doc_path, "text": "note", "start": 8},),
+    ),
 )
 _FILES = (
     file_row(KOREAN.doc_path, doc_id=KOREAN.doc_id, size=1234, changed_at=_THEN),
