@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.making.links import markup_links
 from kb_app._ingest.making.man_pages import man_page
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
@@ -52,6 +53,47 @@ def test_pages_of_wikis_have_headings(
     path: str, text: str, headings: list[tuple[str, ...]]
 ) -> None:
     assert [where for kind, where, _ in outline(text, path) if kind == "heading"] == headings
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "links"),
+    [
+        ("a.org", ("[[file:kiln log.org][log]] [[./b/c.org::*Head]]\n[[https://x.org]] [[*Head]]\n"
+                   "[[id:1-2]] [[ -f x ]]\n"), [
+            ("org", "kiln log.org", "log"), ("org", "./b/c.org", "./b/c.org")]),
+        ("a.adoc", ("xref:b.adoc#part[Part], <<c.adoc#,C>>, link:d.html[D]\n<<part>> xref:part[x] "
+                    "link:https://x.org/a[x]\n"), [
+            ("asciidoc", "b.adoc#part", "Part"), ("asciidoc", "c.adoc#", "C"),
+            ("asciidoc", "d.html", "D")]),
+        ("a.rst", (":doc:`ref/one`, :doc:`two words </ref/two>`, `three <three.rst>`_\n"
+                   "`x <https://x.org>`_ ``a <b>``_ :ref:`four`\n"), [
+            ("rst", "ref/one", "ref/one"), ("rst", "/ref/two", "two words"),
+            ("rst", "three.rst", "three")]),
+        ("a.tid", "title: A\n\n[[Kiln log]] [[words|Kiln log]] [[https://x.org]]\n", [
+            ("wiki", "Kiln log", "Kiln log"), ("wiki", "Kiln log", "words")]),
+        ("a.txt", "[[Projects:Garden|beds]] [[+Dens]] [[https://x.org]]\n", [
+            ("wiki", "Projects/Garden", "beds"), ("wiki", "Dens", "Dens")]),
+        ("a.mediawiki", "[[Kiln log|log]] [[File:kiln.png]]\n", [("wiki", "Kiln log", "log")]),
+        ("a.log", "[[x]]\n", []),
+    ],
+)  # fmt: skip
+def test_links_of_each_markup_are_found_where_they_stand(
+    path: str, text: str, links: list[tuple[str, str, str]]
+) -> None:
+    file = SourceFile(source_id="s", path=path, media="text")
+    document = parser_for("text")(FileContent(text.encode()), file)
+
+    assert [(link.kind, link.target, link.text) for link in document.links] == links
+    assert all(document.text[link.start] in "[<:`xl" for link in document.links)
+
+
+@pytest.mark.parametrize("path", ["a.org", "a.adoc", "a.rst", "a.tid", "a.txt"])
+@pytest.mark.parametrize("piece", ["[[a", "[[a|", "<<a.", "xref:a.", ":doc:`a ", "`a <", "]["])
+def test_links_are_looked_for_in_time_that_grows_with_the_text(path: str, piece: str) -> None:
+    began = time.process_time()
+    markup_links(piece * 40_000, path.rpartition(".")[2])
+
+    assert time.process_time() - began < 2  # what is quadratic takes a minute
 
 
 VIM_HELP = """\

@@ -69,6 +69,7 @@ def test_a_document_is_called_as_its_file_its_aliases_and_the_folder_that_it_is_
         "the guide",
         "guide",
     ]
+    assert called("Kiln-Log_of  2.md") == ["kiln log of 2.md", "kiln log of 2"]
     assert called("v1.2 plan.md") == ["v1.2 plan.md", "v1.2 plan"]
     assert called("README.md") == ["readme.md", "readme"]
     assert last_names("a/b/Note/") == ["note"]

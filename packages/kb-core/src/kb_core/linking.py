@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from kb_core.text import nfc
+from kb_core.values import lazy_pattern
 
 __all__ = ["called", "is_by_name", "last_names", "names_meant", "paths_meant", "spelled"]
 __all__ += ["target_of"]
@@ -26,9 +27,15 @@ _MARKUP = (".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".txt", ".html")
 _MADE = (".html", ".htm")
 
 
+_PARTS = lazy_pattern(r"[\s_-]+")
+
+
 def spelled(name: str) -> str:
-    """Return *name* as names are compared: in any case, composed, with plain spaces."""
-    return nfc(" ".join(name.split())).casefold()
+    """Return *name* as names are compared: in any case, composed, with plain spaces.
+
+    Programs write the spaces of a page as ``_`` or ``-`` in the name of its file.
+    """
+    return nfc(_PARTS.sub(" ", name).strip()).casefold()
 
 
 def called(path: str, aliases: Iterable[str] = ()) -> list[str]:

@@ -1,10 +1,10 @@
-"""Links and tags of a text in Markdown, found in its source, each link with its offset.
+"""Links of texts, and tags of Markdown, found in the source, each link with its offset.
 
-Links are ``[[target|text]]``, ``[text](target)`` and definitions of labels. Those to the web,
-to mail and to places within the same document are no edges and are left out. What stands in
-code is not a link. Every pattern is bounded. ``#tags`` and nested ones, ``#area/work``, are
-found as Obsidian finds them: after white space, of letters, digits and ``_ - /``, not of
-digits alone, and not in code, links or HTML.
+Links of Markdown are ``[[target|text]]``, ``[text](target)`` and definitions of labels. Those
+to the web, to mail and to places within the same document are no edges and are left out. What
+stands in code is not a link. Every pattern is bounded. ``#tags`` and nested ones,
+``#area/work``, are found as Obsidian finds them: after white space, of letters, digits and
+``_ - /``, not of digits alone, and not in code, links or HTML.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kb_core.documents import Link
 from kb_core.text import nfc
 from kb_core.values import lazy_pattern
 
-__all__ = ["LINKS_MAX", "links_and_tags"]
+__all__ = ["LINKS_MAX", "links_and_tags", "markup_links"]
 
 LINKS_MAX = 10_000
 """How many links of one document are kept."""
@@ -41,6 +41,30 @@ _TAG = lazy_pattern(
 )
 _TAGS_MAX = 200
 _HTML = lazy_pattern(r"<[^<>]{0,1000}>")
+_TARGET, _WORDS = r"(?P<target>[^\s\[\]|][^\[\]|\n]{0,500})", r"(?P<words>[^\[\]|\n]{0,300})"
+_ORG = rf"\[\[(?:file:)?(?![*#(]){_TARGET}\](?:\[{_WORDS}\])?\]"
+_ASCIIDOC = (
+    rf"\b(?:xref|link):(?P<target>[^\s\[\]]{{1,1000}})\[{_WORDS}\]"
+    r"|<<(?P<other>[^\s<>,]{1,500})(?:,[ ]?(?P<called>[^<>\n]{0,300}))?>>"
+)
+_RST = (
+    r":doc:`(?:(?P<words>[^`<>\n]{1,300}?)\s{0,9}<)?(?P<target>[^`<>\s][^`<>\n]{0,500})>?`"
+    r"|(?<![:`\w])`(?P<called>[^`<>]{1,300}?)\s{1,9}<(?P<other>[^`<>\s]{1,1000})>`_"
+)
+_MARKUP = {
+    "org": ("org", lazy_pattern(_ORG)),
+    **dict.fromkeys(("adoc", "asciidoc"), ("asciidoc", lazy_pattern(_ASCIIDOC))),
+    "rst": ("rst", lazy_pattern(_RST)),
+    "tid": ("wiki", lazy_pattern(rf"\[\[(?:{_WORDS}\|)?{_TARGET}\]\]")),
+    **dict.fromkeys(
+        ("mediawiki", "wiki", "txt", "text"),
+        ("wiki", lazy_pattern(rf"\[\[{_TARGET}(?:\|{_WORDS})?\]\]")),
+    ),
+}
+"""What links of a markup are called, and how they are written, by the ending of a file."""
+_IN_A_FILE = lazy_pattern(r"[./#]")
+_PAGES = ("txt", "text")
+"""Pages of Zim and DokuWiki, in whose links colons part folders."""
 _ELSEWHERE = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]+:|//|#|\?")
 _BACKTICKS = lazy_pattern("`+")
 
@@ -56,6 +80,29 @@ def links_and_tags(
     visible = _blank_out(visible, _code_spans(visible))
     links = tuple(islice(_links(visible, text), LINKS_MAX)) if has_links else ()
     return links, _find_tags(visible, has_links=has_links)
+
+
+def markup_links(text: str, extension: str) -> tuple[Link, ...]:
+    """Return the links of a text in another markup, in order; of a plain text none."""
+    kind, pattern = _MARKUP.get(extension, ("", None))
+    if pattern is None or not ("[" in text or "`" in text or "<<" in text):
+        return ()
+    return tuple(islice(_others(pattern.finditer(text), kind, extension), LINKS_MAX))
+
+
+def _others(matches: Iterable[re.Match[str]], kind: str, extension: str) -> Iterator[Link]:
+    for match in matches:
+        said = match.groupdict()
+        target = (said["target"] or said.get("other") or "").strip()
+        words = " ".join((said["words"] or said.get("called") or "").split())
+        if kind == "org":
+            target = target.partition("::")[0]
+        if extension in _PAGES and "://" not in target:
+            target = target.lstrip(":+").replace(":", "/")
+        # A name without a path is a place within the same text, in AsciiDoc.
+        is_within = kind == "asciidoc" and not _IN_A_FILE.search(target)
+        if target and not is_within and not _ELSEWHERE.match(target):
+            yield Link(kind, target, words or target, match.start())
 
 
 def _find_tags(visible: str, *, has_links: bool) -> tuple[str, ...]:

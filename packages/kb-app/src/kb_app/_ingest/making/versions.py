@@ -45,7 +45,7 @@ PACKED = "packed-1"
 PDF = "pdf-4"
 SOUND = "sound-2"
 TABLE = "table-2"
-TEXT = "text-9"
+TEXT = "text-10"
 
 IMAGE_READER = f"{IMAGE}-read-2"
 SCANS = f"{PDF}-scans-1"

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kb_app._ingest.making.blocks import Headings, Lines, Region, paragraphs
 from kb_app._ingest.making.docbook import docbook_headings, docbook_says
 from kb_app._ingest.making.latex import latex_headings, latex_says
+from kb_app._ingest.making.links import markup_links
 from kb_app._ingest.making.man_pages import is_man_page, man_page, man_says
 from kb_app._ingest.making.manuals import (
     is_vim_help,
@@ -109,6 +110,7 @@ class TextParser:
             media=file.media,
             metadata=metadata,
             blocks=blocks,
+            links=markup_links(lines.text, extension),
             warnings=content.warnings,
             parser_version=_PARSER,
         )
