@@ -35,7 +35,8 @@ def _document(corpus: Corpus, path: str, text: str, **fields: Any) -> DocumentRe
         {"kind": link.kind, "target": link.target, "text": link.text, "start": link.start}
         for link in links_and_tags(text, ())[0]
     ]
-    return corpus.document(path, text, links=tuple(links), **fields)
+    web = {"kind": "html", "target": "https://example.org/log.md", "text": "log", "start": 0}
+    return corpus.document(path, text, links=(*links, web), **fields)
 
 
 @pytest.fixture(scope="module")

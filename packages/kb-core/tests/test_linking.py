@@ -60,9 +60,7 @@ def test_a_path_is_followed_as_a_browser_would(target: str, path: str | None) ->
     assert path in meant if path else not meant
 
 
-def test_a_document_is_called_as_its_file_its_aliases_and_the_folder_that_it_is_the_page_of() -> (
-    None
-):
+def test_a_document_is_called_as_its_file_its_aliases_and_its_folder_if_it_is_the_page() -> None:
     assert called("guide/README.md", ["The  GUIDE"]) == [
         "readme.md",
         "readme",
@@ -81,6 +79,7 @@ def test_links_of_wikis_name_notes_and_so_do_paths_that_do_not_say_where_they_be
     assert (target_of(wiki), is_by_name(wiki)) == ("Note A", True)
     assert target_of({"kind": "wiki", "target": "50%20 off?"}) == "50%20 off?"
     assert [is_by_name(markdown(t)) for t in ("a.md", "./a.md", "/a.md")] == [True, False, False]
-    assert names_meant("x.md", [wiki, markdown("#here"), {"kind": "wiki", "target": ""}]) == [
-        "note a"
-    ]
+    web = [markdown(target) for target in ("https://e.org/a", "//e.org/a", "mailto:a@e.org")]
+    none = [*web, markdown("#here"), *({"kind": "wiki", "target": t} for t in ("", "ab://c"))]
+    assert names_meant("x.md", [wiki, *none]) == ["note a"]
+    assert not any(paths_meant("x.md", link) for link in none)

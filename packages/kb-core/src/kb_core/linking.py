@@ -27,6 +27,7 @@ _MARKUP = (".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".txt", ".html")
 _MADE = (".html", ".htm")
 
 
+_ELSEWHERE = lazy_pattern(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]+:|//)")
 _PARTS = lazy_pattern(r"[\s_-]+")
 
 
@@ -52,10 +53,15 @@ def called(path: str, aliases: Iterable[str] = ()) -> list[str]:
 
 
 def target_of(link: Mapping[str, Any]) -> str:
-    """Return the path or name that a link of a document gives, without the place within it."""
+    """Return the path or name that a link of a document gives, without the place within it.
+
+    Nothing where it leads to the web, to mail or to a place within the document.
+    """
     target = str(link.get("target") or "")
     if link.get("kind") == "wiki":
-        return target.partition("#")[0].strip()
+        return "" if "://" in target else target.partition("#")[0].strip()
+    if _ELSEWHERE.match(target):
+        return ""
     return unquote(target.partition("#")[0].partition("?")[0]).strip()
 
 

@@ -38,9 +38,10 @@ def links_out(snapshot: IndexSnapshot, text: str, limit: int, offset: int) -> ty
     """Return link_list.v1: a page of the links of what *text* names, and where they lead."""
     doc = document_named(snapshot, text)
     leads, places = _Leads(snapshot), _Places(snapshot)
-    page = doc["links"][offset : offset + limit]
+    links = [link for link in doc["links"] if target_of(link)]
+    page = links[offset : offset + limit]
     items = [wire.link_item(link, leads.to(doc, link), *places.of(doc, link)) for link in page]
-    return wire.link_list(doc, items, direction="out", total=len(doc["links"]))
+    return wire.link_list(doc, items, direction="out", total=len(links))
 
 
 def links_in(snapshot: IndexSnapshot, text: str, limit: int, offset: int) -> types.LinkList:
