@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from kb_core.records import DocumentRecord
 from kb_core.search import Clause, LexicalQuery
 from kb_core.testing.documents import Corpus
@@ -58,6 +60,24 @@ def test_terms_that_are_made_elsewhere_are_those_that_are_made_here(tmp_path: Pa
         assert [doc for doc, _ in told] == documents
         assert [terms for _, terms in told] == here
         assert companion.tasks > 1
+
+
+@pytest.mark.parametrize(
+    ("code_lang", "text", "terms"),
+    [
+        ("json", r'{"t": "at last\nGr\u00fc\u00dfe\/\ud83d\ude00"}', "t at last grusse"),
+        ("json", r'["C:\\new", "\u6771\u4eac"]', "c new"),
+        ("json", r'["\ud83d lone", "\u12"]', "lone 12"),
+        ("python", r'"at\new"', "at new"),
+    ],
+)
+def test_escapes_of_json_are_what_they_stand_for(code_lang: str, text: str, terms: str) -> None:
+    told = Corpus().document("notes", text, media="code", code_lang=code_lang, lang="en")
+
+    ((texts, _, _),) = terms_of(told)
+
+    assert texts["exact"] == terms
+    assert ("東京" in texts["cjk"]) == (r"\u6771" in text)
 
 
 def test_a_writer_has_many_terms_made_beside_and_lets_the_companion_go(tmp_path: Path) -> None:

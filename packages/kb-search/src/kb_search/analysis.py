@@ -45,9 +45,10 @@ __all__ = [
     "query_terms",
     "spelled_otherwise",
     "spelled_stems",
+    "unescaped",
 ]
 
-ANALYSIS_VERSION = "a2"
+ANALYSIS_VERSION = "a3"
 """Part of the index version: a change of terms is a rebuild of the index."""
 
 STEMMED = {
@@ -105,6 +106,7 @@ _ELIDED = lazy_pattern(
 _SHORTEST_JOINED = 4
 """Letters of such a word that is asked for with what it is joined to, too, as a name may be
 written: *Loreal*. Of shorter ones that is mostly another word: *l'une* is no *lune*."""
+_ESCAPES = lazy_pattern(r"((?:\\u[0-9A-Fa-f]{4})+)|\\.", re.DOTALL)
 _APOSTROPHE = lazy_pattern(r"['’](?:[sS]\b)?")
 _SYMBOLIC = lazy_pattern(r"\b[A-Za-z](?:\+\+|#)")
 _JOINING = "._-'"
@@ -215,6 +217,21 @@ def analyze(text: str, lang: str | None = None) -> Streams:
     if _may_be_symbolic(spoken):
         names += [fold(name) for name in _SYMBOLIC.findall(spoken)]
     return Streams(" ".join(exact), " ".join(stem), " ".join(names), " ".join(grams))
+
+
+def unescaped(text: str) -> str:
+    r"""Return a text of JSON with the letters that its escapes stand for, other signs as blanks.
+
+    Else neither word of ``"last\nGr\u00fc\u00dfe"`` stands in it.
+    """
+    return _ESCAPES.sub(_said_by_escapes, text) if "\\" in text else text
+
+
+def _said_by_escapes(match: re.Match[str]) -> str:
+    if not (codes := match[1]):
+        return " "
+    units = "".join(chr(int(code, 16)) for code in codes.split("\\u")[1:])
+    return units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _pieces(text: str) -> list[str]:

@@ -32,7 +32,7 @@ from kb_core.records import (
     Publication,
 )
 from kb_core.values import as_dict, field_names, lazy_pattern
-from kb_search.analysis import Streams, analyze, fold
+from kb_search.analysis import Streams, analyze, fold, unescaped
 from kb_search.opening import CONTROL, FORMS, SIGNPOST, TERMS
 from kb_search.patterns import form_of
 from kb_search.signposts import is_signpost
@@ -73,6 +73,7 @@ __all__ = [
     "records_schema",
     "scored_texts",
     "standing_of",
+    "streams_of",
     "text_document",
     "told_again",
     "tombstone",
@@ -191,6 +192,11 @@ def length_field(name: str) -> str:
 
 
 _LENGTH_FIELDS = {name: length_field(name) for name in SCORED_FIELDS}
+
+
+def streams_of(chunk: ChunkRecord | Passage, doc: DocumentRecord | Asked) -> Streams:
+    """Return the terms of what a chunk says: of JSON, of what its escapes stand for."""
+    return analyze(unescaped(chunk.text) if doc.code_lang == "json" else chunk.text, doc.lang)
 
 
 def scored_texts(

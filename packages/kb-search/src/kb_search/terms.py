@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from kb_core.records import ChunkRecord, DocumentRecord
-from kb_search.analysis import analyze
-from kb_search.schema import Terms, lengths_of, scored_texts, told_again
+from kb_search.schema import Terms, lengths_of, scored_texts, streams_of, told_again
 
 __all__ = [
     "Asked",
@@ -42,6 +41,7 @@ class Asked(NamedTuple):
     title: str
     path: str
     media: str
+    code_lang: str | None
     lang: str | None
     chunks: Sequence[Passage]
 
@@ -73,7 +73,7 @@ def terms_of(doc: DocumentRecord | Asked) -> Iterator[Terms]:
     seen: set[str] = set()
     has_several = len(doc.chunks) > 1
     for chunk in doc.chunks:
-        texts = scored_texts(chunk, doc, analyze(chunk.text, doc.lang))
+        texts = scored_texts(chunk, doc, streams_of(chunk, doc))
         again = told_again(texts["stem"], seen) if has_several else ""
         yield Terms(texts, lengths_of(texts), again)
 
@@ -115,7 +115,8 @@ def _batches(documents: Iterable[DocumentRecord]) -> Iterator[list[DocumentRecor
 
 
 def _asked(doc: DocumentRecord) -> Asked:
-    return Asked(doc.title, doc.path, doc.media, doc.lang, list(map(_passage, doc.chunks)))
+    chunks = list(map(_passage, doc.chunks))
+    return Asked(doc.title, doc.path, doc.media, doc.code_lang, doc.lang, chunks)
 
 
 def _passage(chunk: ChunkRecord) -> Passage:

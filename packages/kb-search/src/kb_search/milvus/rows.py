@@ -34,6 +34,7 @@ from kb_search.schema import (
     place_of,
     scored_texts,
     standing_of,
+    streams_of,
 )
 from kb_search.statistics import SCORED_FIELDS, told_length
 from kb_search.weighing import FILLING
@@ -135,7 +136,7 @@ class Analysed(NamedTuple):
 
 def analysed(chunk: ChunkRecord, doc: DocumentRecord) -> Analysed:
     """Return what of a passage ranks."""
-    streams = analyze(chunk.text, doc.lang)
+    streams = streams_of(chunk, doc)
     texts = scored_texts(chunk, doc, streams)
     counts = {field: Counter(texts[field].split()) for field in SCORED_FIELDS}
     padding = counts["stem"].pop(FILLING, 0)
