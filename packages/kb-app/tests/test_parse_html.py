@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -466,6 +467,103 @@ HOSTILE = [
     "<u><div>x</u>", "<form><table><td>", "<p a=b c='d'>", "=",
     "<div><h3><a href=/x>a headline of the usual length</a></h3>x",
 ]  # fmt: skip
+
+
+BOOKMARKS = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<!-- DO NOT EDIT! -->
+<TITLE>Bookmarks</TITLE>
+<H1>Bookmarks Menu</H1>
+<DL><p>
+    <DT><H3 ADD_DATE="1577836800">Garden</H3>
+    <DD>what grows
+    <DL><p>
+        <DT><A HREF="https://e.org/pears" ICON="data:image/png;base64,iVBO">Pear trees
+against a wall</A>
+        <DD>with a ladder
+        <DT><H3>Roses</H3>
+        <DL><p>
+            <DT><A HREF="https://e.org/roses" TAGS="winter,saws">Pruning</A>
+        </DL><p>
+        <DT><A HREF="https://e.org/worms">Worms</A>
+    </DL><p>
+    <DT><A HREF="place:sort=8">Most visited</A>
+    <DT><A HREF="javascript:void(0)">Reader</A>
+</DL><p>
+"""
+
+
+def test_bookmarks_are_items_with_their_addresses_under_their_folders() -> None:
+    told = parse(BOOKMARKS)
+
+    assert told.metadata.title == "Bookmarks"
+    assert told.text.split("\n") == [
+        *("Garden", "", "what grows"),
+        *("- Pear trees against a wall · https://e.org/pears", "with a ladder", ""),
+        *("Roses", "", "- Pruning · https://e.org/roses · winter, saws", ""),
+        *("- Worms · https://e.org/worms", "", "- Reader"),
+    ]
+    under = {told.text[b.start : b.end].split(" ·")[0]: b.heading_path for b in told.blocks}
+    assert under["- Pruning"] == ("Garden", "Roses")
+    assert (under["- Worms"], under["- Reader"]) == (("Garden",), ())
+    spans = {told.text[p.start :].split("\n")[0].split(" ·")[0]: p.span for p in told.places}
+    assert spans["- Pear trees against a wall"] == LineSpan(9, 10)
+    assert spans["- Worms"] == LineSpan(16, 16)
+    assert [link.target for link in told.links][-1] == "https://e.org/worms"
+
+
+def _message(inner: str, day: str = "12.03.2024", names: str = "default clearfix") -> str:
+    when = f'<div class="pull_right date details" title="{day} 18:05:11 UTC+01:00">18:05</div>'
+    return f'<div class="message {names}" id="m1">\n<div class="body">{when}{inner}</div></div>\n'
+
+
+def _from(name: str, said: str) -> str:
+    return f'<div class="from_name">\n{name} </div><div class="text">\n{said}</div>'
+
+
+def test_a_chat_that_telegram_exports_as_pages_says_who_wrote_what_and_when() -> None:
+    told = parse(
+        "<!DOCTYPE html>\n<title>Exported Data</title>\n"
+        '<div class="page_header"><div class="text bold">\nTrip </div></div>\n'
+        '<div class="page_body chat_page"><div class="history">\n'
+        '<div class="message service"><div class="body details">12 March 2024</div></div>\n'
+        + _message(_from("Ann", "The key is under<br>the <b>st</b>one"))
+        + _message('<div class="text">Feed the cat</div>', names="default clearfix joined")
+        + _message(_from("Bo", "Yes"), "13.03.2024")
+        + _message(
+            '<div class="from_name">Bo</div><div class="forwarded body">'
+            + _from('Cy <span class="date details" title="x">1.1.2020</span>', "Old news")
+            + '</div><div class="media"><div class="title bold">Photo</div></div>'
+            '<div class="media"><div class="title bold">list.pdf</div></div>',
+            "13.03.2024",
+        )
+        + _message('<div class="media"><div class="title bold">Sticker</div></div>')
+    )
+
+    assert told.metadata.title == "Trip"
+    assert told.text.split("\n") == [
+        *("2024-03-12", "", "- Ann (18:05): The key is under the stone"),
+        *("- Ann (18:05): Feed the cat", "", "2024-03-13", "", "- Bo (18:05): Yes"),
+        "- Bo (18:05): [Cy] Old news list.pdf",
+    ]
+    assert [place.span.start for place in told.places if isinstance(place.span, LineSpan)] == [
+        *(7, 7, 11, 13, 13, 17)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        ("<!DOCTYPE NETSCAPE-Bookmark-file-1>", "<dl><dt><h3>x<dd>y<a href=z>"),
+        ('<div class="page_body chat_page">', _message(_from("A", "x"))),
+        ('<div class="page_body chat_page">', '<div class="page_header"><div class="message">x'),
+        ('<div class="page_body chat_page">', '<div class="message"><div class="forwarded">x'),
+    ],
+)
+def test_a_list_however_long_and_deep_takes_time_that_grows_with_it(head: str, piece: str) -> None:
+    started = time.process_time()
+    parse(head + piece * 20_000)
+
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

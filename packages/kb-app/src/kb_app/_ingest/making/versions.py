@@ -34,7 +34,7 @@ __all__ += [
 
 BOOK = "book-6"
 CODE = "code-10"
-HTML = "html-9"
+HTML = "html-10"
 IMAGE = "image-1"
 MAIL = "mail-8"
 MARKDOWN = "markdown-2"
