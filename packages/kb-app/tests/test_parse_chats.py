@@ -8,7 +8,8 @@ import pytest
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import Caps, Skip, detect
-from kb_app._ingest.making.chats import NoChatError, chats_of
+from kb_app._ingest.making.chats import chats_of
+from kb_app._ingest.making.noted import NoExportError
 from kb_app._ingest.making.parsing import enclosed_bytes, judge_bytes
 from kb_app._media import parser_for
 from kb_core.documents import SourceFile
@@ -102,6 +103,81 @@ def test_messages_of_people_are_lines_under_their_days() -> None:
         assert text.endswith(lines)
 
 
+DISCORD = {
+    "guild": {"id": "1", "name": "Boards"},
+    "channel": {"type": "GuildTextChat", "name": "general"},
+    "messages": [
+        {
+            "timestamp": "2023-12-24T18:03:11.123+00:00",
+            "content": "Who has the map?",
+            "author": {"name": "mira", "nickname": "Mira"},
+            "attachments": [{"fileName": "map.png"}],
+        },
+        {"timestamp": "2023-12-24T18:05:00+00:00", "content": "I do", "author": {"name": "otto"}},
+        {"timestamp": "2023-12-24T18:06:00+00:00", "content": "", "author": {"name": "otto"}},
+    ],
+}
+GOOGLE = {
+    "messages": [
+        {
+            "creator": {"name": "Ann Lee", "email": "a@e.org"},
+            "created_date": "Tuesday, March 12, 2024 at 6:05:11\u202fPM UTC",
+            "text": "At nine?",
+        },
+        {"creator": {"name": "Bo"}, "created_date": "Dienstag, 12. März 2024", "text": "Yes"},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("exported", "path", "expected"),
+    [
+        (
+            DISCORD,
+            "Boards - general [123456789012345678].json",
+            ("Boards: general", "- Mira (18:03): Who has the map? map.png\n- otto (18:05): I do\n"),
+        ),
+        (GOOGLE, "DM 1/messages.json", ("Bo, Ann Lee", "- Bo: Yes\n\n## 2024-03-12\n\n- Ann Lee")),
+    ],
+)
+def test_channels_and_groups_have_names_and_those_without_those_of_their_people(
+    exported: object, path: str, expected: tuple[str, str]
+) -> None:
+    ((name, text),) = read(exported, path)
+
+    assert judged(json.dumps(exported).encode(), path) == "mail"
+    assert name == f"{expected[0]}.md"
+    assert expected[1] in text
+
+
+TEXTS = b"""<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>
+<!--File Created By SMS Backup & Restore-->
+<smses count="4" backup_date="1700000000000">
+<sms address="+451" date="1700000100000" type="2" body="I leave it open &#55357;&#56832;"
+  contact_name="Ann" />
+<sms address="+451" date="1700000000000" type="1" body="At noon?" contact_name="Ann" />
+<sms address="+452" date="1700000000000" type="1" body="Parcel" contact_name="(Unknown)" />
+<mms address="+451" date="1700000200000" msg_box="1" contact_name="Ann"><parts>
+<part ct="image/jpeg" data="AAAA" /><part ct="text/plain" text="See you" /></parts></mms>
+"""
+
+
+@pytest.mark.parametrize("end", [b"</smses>", b"<sms"])
+def test_messages_of_a_telephone_are_conversations_with_each_number(end: bytes) -> None:
+    found: list[tuple[str, str]] = []
+    try:
+        found.extend((each.name, each.data.decode()) for each in chats_of(TEXTS + end, "sms.xml"))
+    except NoExportError:
+        assert end == b"<sms"
+
+    assert judged(TEXTS + end, "phone/backup.xml") == "mail"
+    assert [name for name, _ in found] == ["Ann.md", "+452.md"]
+    assert found[0][1].endswith(
+        "## 2023-11-14\n\n- Ann (22:13): At noon?\n- Me (22:15): I leave it open 😀\n"
+        "- Ann (22:16): See you\n"
+    )
+
+
 def test_a_day_of_a_channel_is_called_by_both() -> None:
     messages = [
         {"type": "message", "user": "U1", "user_profile": {"real_name": "Ann Lee"},
@@ -163,7 +239,7 @@ def test_an_export_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
 def test_whatever_is_in_it_there_are_conversations_or_a_reason(data: bytes) -> None:
     try:
         found = list(chats_of(data, "conversations.json"))
-    except NoChatError:
+    except NoExportError:
         return
     assert all(each.data for each in found)
 

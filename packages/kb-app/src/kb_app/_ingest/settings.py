@@ -23,6 +23,7 @@ from kb_app._data_dir import DataDir
 from kb_app._forgotten import NOTHING_FORGOTTEN, Forgotten, read_forgotten
 from kb_app._ingest.judging.decode import DECODING_VERSION
 from kb_app._ingest.judging.kinds import (
+    EXPORTS,
     LINED,
     PAGES_OR_CODE,
     TOLD_BY_BYTES,
@@ -347,10 +348,13 @@ def _suffix_of(file: SourceFile) -> str:
 
 def _extra_of(file: SourceFile) -> str:
     """Return what only some files of a medium need or may turn out to be, as this one does."""
-    if file.media == Media.MAIL and _suffix_of(file) == "json":  # no conversation: it is code
-        return parser_version(Media.CODE, "json")
+    if file.media == Media.MAIL and _suffix_of(file) in {"json", "xml"}:  # no export: it is code
+        return parser_version(Media.CODE, _suffix_of(file))
     if file.media == Media.TEXT and _suffix_of(file) == "txt":  # it may be a conversation
         return " ".join([WHATSAPP, *versions_of(Media.MARKDOWN)])
+    if file.media == Media.HTML or (file.media == Media.CODE and file.code_lang in {"json", "xml"}):
+        held = (Media.MAIL, Media.MARKDOWN, Media.TEXT)  # it may be an export
+        return " ".join([EXPORTS, *(version for kind in held for version in versions_of(kind))])
     extra = medium_of(file.media).extra_of.get(_suffix_of(file))
     return extra.version if extra is not None else ""
 

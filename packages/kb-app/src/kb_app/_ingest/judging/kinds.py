@@ -23,6 +23,7 @@ from kb_core.values import dataclass, lazy_pattern
 
 __all__ = [
     "CHATS",
+    "EXPORTS",
     "HEAD_BYTES",
     "LINED",
     "PAGES_OR_CODE",
@@ -279,6 +280,14 @@ CHATS = lazy_pattern(
     re.IGNORECASE,
 )
 """What exports of conversations are called; what is in a file of such a name tells."""
+_EXPORTS = lazy_pattern(
+    r"(?:(?:^|/)(?:journal|tiddlers)\.json|(?:^|/)source/notes\.json"  # Day One, TiddlyWiki,
+    r"|\[\d{15,20}\](?: \[part \d+\])?\.json|(?:^|/)sms-\d{8,14}\.xml)$",  # Simplenote, Discord
+    re.IGNORECASE,
+)
+"""How the names of other exports end, which may be larger than code."""
+EXPORTS = "exports-1"
+"""The version of what tells exports of whose names none tells."""
 WHATSAPP = "whatsapp-1"
 """The version of what reads conversations that are texts, of whose names none tells."""
 TOLD_BY_BYTES = (Media.TEXT, Media.CODE, Media.HTML, Media.MAIL, *_LIKE)
@@ -310,11 +319,15 @@ def detect(path: str) -> Kind | None:
     if is_named and (stem.endswith("dockerfile") or stem in {"containerfile", "makefile", ".env"}):
         return Kind(Media.CODE, _NAMES.get(stem, "dockerfile"))  # Dockerfile.dev, no makefile.py
     is_tongue = extension in _TONGUES and stem in _READ and written.startswith(stem.upper())
-    if is_tongue or (extension == "json" and CHATS.search(name)):
+    if is_tongue or (extension in {"json", "xml"} and _is_export(path)):
         return Kind(Media.TEXT if is_tongue else Media.MAIL)  # README.ru, in Russian
     if extension in _CODE:
         return Kind(Media.CODE, _CODE[extension])
     return Kind(Media(_MEDIA[extension])) if extension in _MEDIA else None
+
+
+def _is_export(path: str) -> bool:
+    return (CHATS.search(path) or _EXPORTS.search(path)) is not None
 
 
 def detect_from_bytes(head: bytes, path: str = "") -> Kind | None:

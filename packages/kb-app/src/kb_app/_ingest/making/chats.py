@@ -1,14 +1,14 @@
 """Conversations, as assistants and programs for messages export them: JSON, and texts of WhatsApp.
 
 Those of ChatGPT and Claude (``conversations.json``), Telegram (``result.json``), Slack (a file a
-day), Facebook or Instagram (``message_1.json``) and WhatsApp. Each conversation is read as
+day), Facebook or Instagram (``message_1.json``), Google Chat (``messages.json``), Discord, WhatsApp
+and the messages of telephones. Each conversation is read as
 Markdown with its title and dates in front: what an assistant and a person said to each other as
 paragraphs of each, messages of people as a line each, under their days. Pure.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,12 +16,14 @@ from typing import NamedTuple, TypeAlias
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import CHATS
-from kb_app._ingest.making.counting import objects_in, text_of
+from kb_app._ingest.making.counting import json_objects, objects_in, text_of
+from kb_app._ingest.making.noted import NoExportError, moment_of_json, noted
+from kb_app._ingest.making.telephone import TextMessage, is_texts, texts_of
 from kb_app._ingest.making.whatsapp import is_whatsapp, messages_of
 from kb_core.documents import Enclosure
 from kb_core.values import lazy_pattern
 
-__all__ = ["NoChatError", "chats_of", "is_chat", "may_be_chat"]
+__all__ = ["chats_of", "is_chat", "may_be_chat"]
 
 _LOOKED_AT = 65_536
 _MARKS = (
@@ -31,23 +33,19 @@ _MARKS = (
     (b'"messages"', b'"sender_name"'),
     (b'"ts"', b'"type"', b'"text"'),
     (b'"chats"', b'"list"', b'"messages"'),
+    (b'"messages"', b'"creator"', b'"created_date"'),
 )
 """What stands in the beginning of an export, all of one line."""
+_DISCORD = (b'"guild"', b'"channel"', b'"messages"')
+"""The same, of one that may have any name."""
 _HEADING = lazy_pattern(r"#{1,6}[ \t]+(\S.*)")
 _SLACK = lazy_pattern(r"<([^<>|]{1,2000})(?:\|([^<>]{0,2000}))?>")
-_UNTITLED = "Untitled"
 _MOST_TURNS = 100_000
 _NAMED = 4
 """Of so many people a conversation has the names, where it has no other."""
-_LATEST = 253_402_300_800
-"""The seconds since 1970 at which the year 10000 begins."""
 _YOU = {"user": "You", "human": "You", "assistant": "Assistant", "tool": "", "system": ""}
 
 _Json: TypeAlias = "Mapping[str, object]"
-
-
-class NoChatError(ValueError):
-    """The bytes are no export, or are damaged from there on; the message says why."""
 
 
 class _Turn(NamedTuple):
@@ -65,28 +63,36 @@ def may_be_chat(path: str) -> bool:
 
 def is_chat(path: str, data: bytes) -> bool:
     """Say whether a file holds conversations, by its name and by how it begins."""
-    head = data[:_LOOKED_AT]
-    return may_be_chat(path) and any(all(mark in head for mark in marks) for marks in _MARKS)
+    head, extension = data[:_LOOKED_AT], path.lower().rpartition(".")[2]
+    if extension == "xml":
+        return is_texts(head)
+    told = _MARKS if may_be_chat(path) else ()
+    return extension == "json" and any(
+        all(mark in head for mark in marks) for marks in (*told, _DISCORD)
+    )
 
 
 def chats_of(data: bytes, path: str) -> Iterator[Enclosure]:
     """Yield each conversation.
 
-    Raise ``NoChatError`` where the file is no export, or is damaged from there on.
+    Raise ``NoExportError`` where the file is no export, or is damaged from there on.
     """
     if is_whatsapp(path, data):
         yield _of_whatsapp(FileContent(data).text, path)
         return
+    if is_texts(data):
+        yield from _of_telephone(data)
+        return
     text = data.decode("utf-8-sig", "replace")
     turns: list[_Turn] = []
     try:
-        for each in _objects(text):
+        for each in json_objects(text):
             if each.get("type") == "message" and isinstance(each.get("ts"), str):
                 turns += _of_slack(each)
             else:
                 yield from _conversations(each)
     except (ValueError, RecursionError) as error:
-        raise NoChatError(str(error)) from error
+        raise NoExportError(str(error)) from error
     if turns:
         yield _by_days(_name_of(path), turns)
 
@@ -94,31 +100,6 @@ def chats_of(data: bytes, path: str) -> Iterator[Enclosure]:
 def _name_of(path: str) -> str:
     """Return what a file is called with its folder, which is a channel."""
     return " ".join(path.rpartition("!/")[2].removesuffix(".json").split("/")[-2:])
-
-
-def _objects(text: str) -> Iterator[_Json]:
-    """Yield what a file holds: the members of its list one by one, or the whole."""
-    decode, at = json.JSONDecoder().raw_decode, _skipped(text, 0)
-    if text[at : at + 1] != "[":
-        yield from objects_in([json.loads(text)])
-        return
-    at = _skipped(text, at + 1)
-    while text[at : at + 1] != "]":
-        found, at = decode(text, at)
-        yield from objects_in([found])
-        at = _skipped(text, at)
-        if text[at : at + 1] == ",":
-            at = _skipped(text, at + 1)
-        elif text[at : at + 1] != "]":
-            raise ValueError(f"it ends in the middle, at character {at:,}")
-
-
-_BLANKS = lazy_pattern(r"[ \t\r\n]*")
-
-
-def _skipped(text: str, at: int) -> int:
-    match = _BLANKS.match(text, at)
-    return match.end() if match else at
 
 
 def _conversations(found: _Json) -> Iterator[Enclosure]:
@@ -129,8 +110,9 @@ def _conversations(found: _Json) -> Iterator[Enclosure]:
         yield _with_assistant(found, _of_claude(found))
     elif isinstance(found.get("messages"), list):
         turns = [turn for each in objects_in(found["messages"]) for turn in _of_people(each)]
-        turns.sort(key=lambda turn: turn.when or datetime.min.replace(tzinfo=UTC))
+        turns.sort(key=_when)
         title = text_of(found.get("name")) or _untangled(text_of(found.get("title")))
+        title = title or _channel(found)
         if turns:
             yield _by_days(title, turns)
     else:
@@ -168,7 +150,7 @@ def _of_node(message: _Json) -> Iterator[_Turn]:
     text = "\n\n".join(said) or text_of(content.get("text"))
     who = _YOU.get(text_of(author.get("role")), "")
     if who and text.strip() and content.get("content_type") != "thoughts":
-        yield _Turn(who, text.strip(), _moment(message.get("create_time")))
+        yield _Turn(who, text.strip(), moment_of_json(message.get("create_time")))
 
 
 def _of_claude(found: _Json) -> list[_Turn]:
@@ -183,25 +165,69 @@ def _of_claude(found: _Json) -> list[_Turn]:
         text = "\n\n".join(part.strip() for part in said if part.strip())
         who = _YOU.get(text_of(each.get("sender")), "")
         if who and text:
-            turns.append(_Turn(who, text, _moment(each.get("created_at"))))
+            turns.append(_Turn(who, text, moment_of_json(each.get("created_at"))))
     return turns
 
 
 def _of_people(each: _Json) -> Iterator[_Turn]:
-    """Yield a message of Telegram, Facebook or Instagram."""
+    """Yield a message of Telegram, Facebook, Instagram, Discord or Google Chat."""
+    author, creator = each.get("author"), each.get("creator")
     if isinstance(each.get("sender_name"), str):
         when = each.get("timestamp_ms")
-        moment = _moment(when / 1000) if isinstance(when, int | float) else None
+        moment = moment_of_json(when / 1000) if isinstance(when, int | float) else None
         who, text = (
             _untangled(text_of(each["sender_name"])),
             _untangled(text_of(each.get("content"))),
         )
+    elif isinstance(author, dict):
+        who = text_of(author.get("nickname")) or text_of(author.get("name"))
+        sent = (text_of(part.get("fileName")) for part in objects_in(each.get("attachments")))
+        moment = moment_of_json(each.get("timestamp"))
+        text = " ".join(filter(None, (text_of(each.get("content")), *sent)))
+    elif isinstance(creator, dict):
+        who, text = text_of(creator.get("name")), text_of(each.get("text"))
+        moment = _long_date(text_of(each.get("created_date")))
     else:
         who = text_of(each.get("from")) or text_of(each.get("actor"))
-        moment, text = _moment(each.get("date")), _of_parts(each.get("text"))
+        moment, text = moment_of_json(each.get("date")), _of_parts(each.get("text"))
         text = text or text_of(each.get("file_name"))
     if text.strip():
         yield _Turn(who, text.strip(), moment)
+
+
+def _channel(found: _Json) -> str:
+    """Return what a channel of Discord is called, with the name of its server."""
+    named = (each.get("name") for each in (found.get("guild"), found.get("channel"))
+             if isinstance(each, dict))  # fmt: skip
+    return ": ".join(filter(None, map(text_of, named)))
+
+
+def _long_date(said: str) -> datetime | None:
+    """Return a date such as ``Tuesday, March 12, 2024 at 6:05:11 PM UTC``."""
+    try:
+        plain = " ".join(said.split()).partition(", ")[2]
+        return datetime.strptime(plain, "%B %d, %Y at %I:%M:%S %p UTC").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _of_telephone(data: bytes) -> Iterator[Enclosure]:
+    """Yield the conversations of a telephone, as SMS Backup & Restore keeps its messages.
+
+    Those of one number are one conversation, called by who has it.
+    """
+    read: dict[str, list[TextMessage]] = {}
+    damage: NoExportError | None = None
+    try:
+        for each in texts_of(data):
+            read.setdefault(each.number, []).append(each)
+    except NoExportError as error:
+        damage = error
+    for said in read.values():
+        turns = [_Turn(each.who, each.text, each.when) for each in said]
+        yield _by_days(said[-1].name, sorted(turns, key=_when))
+    if damage:
+        raise damage
 
 
 def _of_whatsapp(text: str, path: str) -> Enclosure:
@@ -210,8 +236,7 @@ def _of_whatsapp(text: str, path: str) -> Enclosure:
     folder, _, name = path.rpartition("!/")[2].rpartition("/")
     title = name.rpartition(".")[0]
     if title.startswith("_chat"):
-        people = list(dict.fromkeys(turn.who for turn in turns))[:_NAMED]
-        title = folder.rpartition("/")[2] or f"WhatsApp: {', '.join(people)}"
+        title = folder.rpartition("/")[2] or f"WhatsApp: {_people(turns)}"
     return _by_days(title, turns)
 
 
@@ -231,7 +256,7 @@ def _of_slack(each: _Json) -> Iterator[_Turn]:
     for sign, shown in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         text = text.replace(sign, shown)
     if text.strip():
-        yield _Turn(who, text.strip(), _moment(each.get("ts")))
+        yield _Turn(who, text.strip(), moment_of_json(each.get("ts")))
 
 
 def _shown(match: re.Match[str]) -> str:
@@ -250,29 +275,26 @@ def _untangled(text: str) -> str:
         return text
 
 
-def _moment(value: object) -> datetime | None:
-    """Return a date, of seconds since 1970 or as ISO 8601 has it."""
-    try:
-        if isinstance(value, int | float) or str(value).replace(".", "", 1).isdigit():
-            seconds = float(str(value))
-            return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _LATEST else None
-        found = datetime.fromisoformat(str(value))
-    except (ValueError, OverflowError, OSError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
 # As Markdown
 
 
 def _with_assistant(found: _Json, turns: Sequence[_Turn]) -> Enclosure:
     """Return a conversation with an assistant."""
     title = text_of(found.get("title")) or text_of(found.get("name"))
-    title = title or (turns[0].text.split("\n")[0][:80] if turns else "") or _UNTITLED
-    created = _moment(found.get("create_time") or found.get("created_at"))
-    updated = _moment(found.get("update_time") or found.get("updated_at"))
+    title = title or (turns[0].text.split("\n")[0][:80] if turns else "")
+    created = moment_of_json(found.get("create_time") or found.get("created_at"))
+    updated = moment_of_json(found.get("update_time") or found.get("updated_at"))
     said = [f"**{turn.who}:** {_without_headings(turn.text)}" for turn in turns]
-    return _made(title, said, "\n\n", created, updated)
+    return noted(title, "\n\n".join(said), created=created, updated=updated)
+
+
+def _when(turn: _Turn) -> datetime:
+    return turn.when or datetime.min.replace(tzinfo=UTC)
+
+
+def _people(turns: Sequence[_Turn]) -> str:
+    """Return the names of those who take part, where a conversation has no other."""
+    return ", ".join([*dict.fromkeys(turn.who for turn in turns if turn.who)][:_NAMED])
 
 
 def _by_days(title: str, turns: Sequence[_Turn]) -> Enclosure:
@@ -286,22 +308,8 @@ def _by_days(title: str, turns: Sequence[_Turn]) -> Enclosure:
         said = " ".join(_without_headings(turn.text).split("\n"))
         lines.append(f"- {turn.who or 'Somebody'}{time}: {said}")
     whens = [turn.when for turn in turns if turn.when]
-    made = (min(whens), max(whens)) if whens else (None, None)
-    return _made(title or _UNTITLED, lines, "\n", *made)
-
-
-def _made(
-    title: str, parts: Sequence[str], between: str, created: datetime | None,
-    updated: datetime | None,
-) -> Enclosure:  # fmt: skip
-    """Return a conversation as a file of Markdown."""
-    title = " ".join(title.split())
-    dates = {"created": created, "updated": updated}
-    head = [f"title: {json.dumps(title, ensure_ascii=False)}"]
-    head += [f"{name}: {date:%Y-%m-%dT%H:%M:%S%z}" for name, date in dates.items() if date]
-    text = "\n".join(["---", *head, "---", "", between.join(parts), ""])
-    data = text.encode("utf-8", "replace")
-    return Enclosure(name=f"{title}.md", data=data, media="markdown", created=created)
+    created, updated = (min(whens), max(whens)) if whens else (None, None)
+    return noted(title or _people(turns), "\n".join(lines), created=created, updated=updated)
 
 
 def _without_headings(text: str) -> str:

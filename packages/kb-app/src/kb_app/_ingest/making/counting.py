@@ -5,9 +5,12 @@ A file may say anything where a number, a text or a list should be.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 
-__all__ = ["counted", "objects_in", "text_of", "whole"]
+from kb_core.values import lazy_pattern
+
+__all__ = ["counted", "json_objects", "objects_in", "text_of", "whole"]
 
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
           (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -48,3 +51,28 @@ def objects_in(value: object) -> Iterator[Mapping[str, object]]:
     for each in value if isinstance(value, list) else ():
         if isinstance(each, dict):
             yield each
+
+
+def json_objects(text: str) -> Iterator[Mapping[str, object]]:
+    """Yield what a file holds: the members of its list one by one, or the whole."""
+    decode, at = json.JSONDecoder().raw_decode, _skipped(text, 0)
+    if text[at : at + 1] != "[":
+        yield from objects_in([json.loads(text)])
+        return
+    at = _skipped(text, at + 1)
+    while text[at : at + 1] != "]":
+        found, at = decode(text, at)
+        yield from objects_in([found])
+        at = _skipped(text, at)
+        if text[at : at + 1] == ",":
+            at = _skipped(text, at + 1)
+        elif text[at : at + 1] != "]":
+            raise ValueError(f"it ends in the middle, at character {at:,}")
+
+
+_BLANKS = lazy_pattern(r"[ \t\r\n]*")
+
+
+def _skipped(text: str, at: int) -> int:
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at

@@ -7,7 +7,6 @@ dates in front, each attachment as the file that it was. Pure.
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64decode
 from collections.abc import Iterator
@@ -16,9 +15,10 @@ from xml.parsers import expat
 
 from kb_app._ingest.making.markup import read_markup, visible
 from kb_app._ingest.making.markup_text import show
+from kb_app._ingest.making.noted import NoExportError, noted
 from kb_core.documents import Block, Enclosure
 
-__all__ = ["NoNotesError", "is_export", "notes_of"]
+__all__ = ["is_export", "notes_of"]
 
 _FIELDS = frozenset({"title", "content", "created", "updated", "tag", "data", "mime", "file-name"})
 _TODO = re.compile(r"<en-todo\b([^<>]{0,200})>", re.IGNORECASE)
@@ -28,10 +28,6 @@ _DONE = re.compile(r"checked\s*=\s*[\"']?true", re.IGNORECASE)
 _BASE64_NOISE = re.compile(r"[^A-Za-z0-9+/]+")
 _UNTITLED = "Untitled"
 _PIECE_BYTES = 1 << 16
-
-
-class NoNotesError(ValueError):
-    """The bytes are no export; the message says why."""
 
 
 class _Reader:
@@ -70,7 +66,7 @@ class _Reader:
             (self._note if self._attachment is None else self._attachment).setdefault(name, said)
 
     def refuse(self, *_: object) -> None:
-        raise NoNotesError("it declares entities, which no export needs")
+        raise NoExportError("it declares entities, which no export needs")
 
     def _attached_file(self, given: dict[str, str]) -> Enclosure:
         from mimetypes import guess_extension  # hardly any note has one
@@ -92,7 +88,7 @@ def is_export(path: str) -> bool:
 def notes_of(data: bytes) -> Iterator[Enclosure]:
     """Yield each note, and after it its attachments.
 
-    Raise ``NoNotesError`` where the file is no export, or is damaged from there on.
+    Raise ``NoExportError`` where the file is no export, or is damaged from there on.
     """
     parser, reader = expat.ParserCreate(), _Reader()
     parser.StartElementHandler, parser.EndElementHandler = reader.begin, reader.end
@@ -106,25 +102,17 @@ def notes_of(data: bytes) -> Iterator[Enclosure]:
             reader.ready.clear()
     except (expat.ExpatError, LookupError, ValueError) as error:
         yield from reader.ready
-        raise NoNotesError(str(error)) from error
+        raise NoExportError(str(error)) from error
 
 
 def _note(given: dict[str, str], tags: list[str]) -> Enclosure:
-    title = " ".join(given.get("title", "").split()) or _UNTITLED
-    dates = {name: _moment(given.get(name, "")) for name in ("created", "updated")}
-    head = [f"title: {json.dumps(title, ensure_ascii=False)}"]
-    head += [f"tags: {json.dumps(tags, ensure_ascii=False)}"] if tags else []
-    head += [f"{name}: {date:%Y-%m-%dT%H:%M:%SZ}" for name, date in dates.items() if date]
+    title = given.get("title", "")
     page = _TODO.sub(
         lambda each: "[x] " if _DONE.search(each[1]) else "[ ] ", given.get("content", "")
     )
-    text = "\n".join(["---", *head, "---", "", _markdown(_LOCKED.sub(_IS_LOCKED, page)), ""])
-    return Enclosure(
-        name=f"{title}.md",
-        data=text.encode("utf-8", "replace"),
-        media="markdown",
-        created=dates["created"],
-    )
+    text = _markdown(_LOCKED.sub(_IS_LOCKED, page))
+    created, updated = (_moment(given.get(name, "")) for name in ("created", "updated"))
+    return noted(title, text, tags=tags, created=created, updated=updated)
 
 
 def _markdown(source: str) -> str:

@@ -33,8 +33,9 @@ from kb_app._ingest.judging.kinds import (
 )
 from kb_app._ingest.judging.secrets import check_secret_name, find_passwords, find_secret
 from kb_app._ingest.judging.templates import is_template
-from kb_app._ingest.making.chats import is_chat, may_be_chat
+from kb_app._ingest.making.chats import is_chat
 from kb_app._ingest.making.docbook import is_docbook
+from kb_app._ingest.making.exported_notes import is_exported_notes, is_wiki
 from kb_app._ingest.making.whatsapp import is_whatsapp
 from kb_app._ingest.settings import UNKNOWN, Settings
 from kb_app._media import later_of, medium_of, parser_for
@@ -87,11 +88,11 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         if kind is None:
             return not_text(data)
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
+    file = _as_export(file, data)
     if file.media == Media.HTML and is_template(data):
         file = replace(file, media=Media.CODE, code_lang="html")
     if file.code_lang == "xml" and is_docbook(data[:HEAD_BYTES]):
         file = replace(file, media=Media.TEXT, code_lang=None)  # a manual, and no settings
-    file = _as_chat(file, data)
     if (language := language_of(file.path, file.code_lang, data)) != file.code_lang:
         file = replace(file, code_lang=language)
     unfit = check_medium(file.media, file.path)
@@ -102,13 +103,22 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     return unfit or file
 
 
-def _as_chat(file: SourceFile, data: bytes) -> SourceFile:
-    """Return a file that may be a conversation, by its name, as what it is."""
-    if file.media == Media.TEXT and is_whatsapp(file.path, data):
-        return replace(file, media=Media.MAIL)
-    if file.media == Media.MAIL and may_be_chat(file.path) and not is_chat(file.path, data):
-        return replace(file, media=Media.CODE, code_lang="json")
-    return file
+def _as_export(file: SourceFile, data: bytes) -> SourceFile:
+    """Return a file that may hold conversations or notes, by its name, as what it is."""
+    extension = file.path.lower().rpartition(".")[2]
+    if file.media == Media.TEXT:
+        is_one = is_whatsapp(file.path, data)
+    elif file.media == Media.HTML:
+        is_one = is_wiki(data)
+    elif extension not in {"json", "xml"} or file.media not in {Media.MAIL, Media.CODE}:
+        return file
+    else:
+        is_one = is_chat(file.path, data) or is_exported_notes(file.path, data)
+    if is_one:
+        return replace(file, media=Media.MAIL, code_lang=None)
+    return (
+        replace(file, media=Media.CODE, code_lang=extension) if file.media == Media.MAIL else file
+    )
 
 
 def _told_by_bytes(path: str, data: bytes) -> Kind | None:
@@ -318,10 +328,10 @@ def enclosed_bytes(path: str, container: str, data: bytes) -> bytes | None:
         kind = detect(outer) or _told_by_bytes(outer, data)
         if kind is None:
             return None
-        media = Media.MAIL if is_whatsapp(outer, data) else kind.media
         name, taken = inner.removeprefix(before), set[str]()
-        file = SourceFile(source_id="", path=outer, media=media)
-        enclosures = parser_for(media)(FileContent(data), file).enclosures
+        file = SourceFile(source_id="", path=outer, media=kind.media, code_lang=kind.code_lang)
+        file = _as_export(file, data)
+        enclosures = parser_for(file.media)(FileContent(data), file).enclosures
         named = ((_free_name(each.name, n, taken), each) for n, each in enumerate(enclosures, 1))
         found = next((each.data for called, each in named if called == name), None)
         if found is None:

@@ -12,7 +12,7 @@ Whatever the bytes, there is a document; what is wrong with one header or one pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -20,9 +20,14 @@ from typing import TYPE_CHECKING
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Draft, Lines
 from kb_app._ingest.making.cards import entries_of, is_cards
-from kb_app._ingest.making.chats import NoChatError, chats_of, may_be_chat
+from kb_app._ingest.making.chats import chats_of, is_chat, may_be_chat
 from kb_app._ingest.making.compound import COMPOUND, NoCompoundError
-from kb_app._ingest.making.evernote import NoNotesError, is_export, notes_of
+from kb_app._ingest.making.evernote import is_export, notes_of
+from kb_app._ingest.making.exported_notes import (
+    is_exported_notes,
+    is_wiki,
+    notes_in,
+)
 from kb_app._ingest.making.mail_texts import (
     best_text,
     cut_base64,
@@ -33,6 +38,7 @@ from kb_app._ingest.making.mail_texts import (
 from kb_app._ingest.making.mailboxes import ENVELOPE, is_mailbox, mails_of, moment_of
 from kb_app._ingest.making.markup_text import text_of_html
 from kb_app._ingest.making.metadata import Hints, text_metadata
+from kb_app._ingest.making.noted import NoExportError
 from kb_app._ingest.making.outlook.message import NoMessageError, read_message
 from kb_app._ingest.making.outlook.tnef import TNEF
 from kb_app._ingest.making.sealed_mail import (
@@ -75,8 +81,8 @@ class MailParser:
         data = content.data
         if is_cards(file.path):
             return _cards(content, file)
-        if is_export(file.path) or may_be_chat(file.path) or is_whatsapp(file.path, data):
-            return _export(data, file)
+        if (export := _read_export(data, file)) is not None:
+            return _export(*export, file)
         if data.startswith((COMPOUND, TNEF)):
             return _of_outlook(data, file)
         if (envelope := ENVELOPE.match(data)) is not None:
@@ -138,16 +144,23 @@ def _cards(content: Content, file: SourceFile) -> ParsedDocument:
     )
 
 
-def _export(data: bytes, file: SourceFile) -> ParsedDocument:
+def _read_export(data: bytes, file: SourceFile) -> tuple[str, Iterator[Enclosure]] | None:
+    """Return what an export holds, and these one by one; ``None`` where the file is none."""
+    if is_export(file.path):
+        return "notes", notes_of(data)
+    if is_exported_notes(file.path, data) or is_wiki(data):
+        return "notes", notes_in(data)
+    is_any = may_be_chat(file.path) or is_chat(file.path, data) or is_whatsapp(file.path, data)
+    return ("conversations", chats_of(data, file.path)) if is_any else None
+
+
+def _export(what: str, within: Iterator[Enclosure], file: SourceFile) -> ParsedDocument:
     """Return the document of an export, which is notes or conversations one after the other."""
-    is_chat = not is_export(file.path)
-    what = "conversations" if is_chat else "notes"
-    within = chats_of(data, file.path) if is_chat else notes_of(data)
     found: list[Enclosure] = []
     damage = ""
     try:
         found.extend(within)
-    except (NoNotesError, NoChatError) as error:
+    except NoExportError as error:
         damage = str(error)
     if not damage:
         return _holding(found, file)
