@@ -100,3 +100,43 @@ def test_what_is_damaged_is_refused_or_empty(data: bytes, name: str, told: str) 
 
     assert not document.text
     assert told in str(document.refused)
+
+
+GPX = b"""<?xml version="1.0"?><gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">
+<metadata><name>Ridge</name><author><name>Ann</name></author><keywords>alps, june</keywords>
+</metadata><wpt lat="47" lon="8"><name>Spring</name>
+<desc>behind the &lt;b&gt;chapel&lt;/b&gt;</desc>
+</wpt><trk><name>Morning walk</name><cmt>windy</cmt><trkseg>
+<trkpt lat="47.1" lon="8.1"><ele>900</ele><time>2022-06-01T08:00:00Z</time></trkpt>
+<trkpt lat="47.2" lon="8.2"><ele>950</ele><time>2022-06-01T10:12:30Z</time></trkpt>
+</trkseg></trk></gpx>"""
+KML = b"""<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>
+<name>Huts</name><Folder><name>North</name><Placemark><name>Arven</name>
+<description><![CDATA[Open in <b>summer</b>]]></description>
+<ExtendedData><Data name="beds"><value>12</value></Data></ExtendedData>
+<Point><coordinates>8.5,47.3,0</coordinates></Point></Placemark></Folder></Document></kml>"""
+
+
+def test_of_a_track_there_is_what_it_is_called_and_when_it_was_walked() -> None:
+    document = parse(GPX, "2022.gpx")
+
+    assert kinds(document) == [
+        ("list_item", "Spring · behind the chapel"),
+        ("heading", "Morning walk"),
+        ("paragraph", "windy · 2022-06-01 08:00 – 10:12 (UTC)"),
+    ]
+    assert document.metadata.title == "Ridge"
+    assert document.metadata.tags == ("alps", "june")
+    assert document.metadata.user["author"] == "Ann"
+    assert str(document.metadata.created)[:10] == "2022-06-01"
+
+
+def test_of_a_map_there_are_its_places_under_their_folders() -> None:
+    document = parse(KML, "huts.kml")
+
+    assert kinds(document) == [
+        ("heading", "Huts"),
+        ("heading", "North"),
+        ("list_item", "Arven · Open in summer · beds: 12"),
+    ]
+    assert document.blocks[-1].heading_path == ("Huts", "North")

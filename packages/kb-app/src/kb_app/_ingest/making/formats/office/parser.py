@@ -30,6 +30,7 @@ from kb_app._ingest.making.formats.office.outlines import (
     read_outline,
 )
 from kb_app._ingest.making.formats.office.properties import Properties
+from kb_app._ingest.making.formats.office.routes import is_route, read_route
 from kb_app._ingest.making.formats.office.rtf import BEGINS, Rtf
 from kb_app._ingest.making.formats.office.sheets import read_sheets
 from kb_app._ingest.making.formats.office.slides import read_slides
@@ -79,7 +80,7 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         return _read_rtf(Rtf(data), file)
     if FLAT.match(data[:HEAD_BYTES]):
         return _read_opened(flat(data, file.limits), file)
-    if is_board(file.path) or is_outline(data):
+    if is_board(file.path) or is_outline(data) or is_route(data):
         return _read_outlined(data, file)
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
@@ -94,10 +95,12 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
 
 
 def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument:
-    """Return the document of an outline, or of a board."""
+    """Return the document of an outline, of a track or a map, or of a board."""
     draft, properties = Draft(), Properties({})
     if is_outline(data):
         properties, links = read_outline(data, file.limits, draft)
+    elif is_route(data):
+        properties, links = read_route(data, file.limits, draft)
     else:
         links = read_board(data, draft)
     draft.opening = ""  # a part of it is no title of the whole
