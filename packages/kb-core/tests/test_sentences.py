@@ -244,6 +244,66 @@ def test_lines_that_begin_with_a_label_are_read_one_by_one() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ["[2023-04-01 20:01] <mira> who has it", "[2023-04-01 20:02] <otto> in the shed"],
+        ["2024-01-05 09:00 call Ann", "2024-01-06 09:30 paid\n  by cheque"],
+        ["(A) Renew passport +admin", "(B) Call Bo", "x 2024-01-09 Pay the licence"],
+        ["[20:01] mira: hello", "[20:02] otto: hello"],
+        ["We left on\n2024-01-05 and came\nback later"],
+    ],
+)
+def test_entries_of_a_log_and_tasks_of_a_list_are_read_one_by_one(entries: list[str]) -> None:
+    """One date at the margin may be where a line of prose was broken."""
+    assert [said for _, said, _ in parts("\n".join(entries))] == entries
+
+
+CHAT = """## 2024-01-10
+
+- Ann (08:10): OK. How much will that be?
+- Bo (08:12): About 230. Plus travel.
+- Ann (08:13): Fine
+- Ann (08:20): Where is the ladder?
+- Cy (08:31): Behind the shed
+- Bo (08:40): Good morning
+- Bo (08:41): It snows
+"""
+
+
+def test_a_message_below_a_question_of_somebody_else_is_a_reply_to_it() -> None:
+    told = [
+        (CHAT[unit.start : unit.end], unit.thing and CHAT[slice(*unit.thing)])
+        for unit in units(CHAT)
+    ]
+
+    assert [each for each in told if each[1]] == [
+        ("Bo (08:12): About 230.", "How much will that be?"),
+        ("Cy (08:31): Behind the shed", "Ann (08:20): Where is the ladder?"),
+        ("Bo (08:40): Good morning", "Ann (08:20): Where is the ladder?"),
+    ]
+
+
+def test_the_end_of_a_message_is_told_with_who_wrote_it_and_when() -> None:
+    found = called_before(CHAT, CHAT.index("Plus travel"))
+
+    assert found is not None
+    assert CHAT[slice(*found)] == "Bo (08:12):"
+    assert called_before(CHAT, CHAT.index("Bo (08:12)")) is None
+
+
+def test_the_fields_of_a_tiddler_that_name_and_sort_it_are_no_text() -> None:
+    text = (
+        "title: Attic\nmodified: 20220104120000000\nplace: upstairs\n\n! Key\nBehind the clock.\n"
+    )
+    kinds = {text[unit.start : unit.end]: unit.kind for unit in units(text, suffix=".tid")}
+
+    assert [said for said, kind in kinds.items() if kind != "heading"] == [
+        "place: upstairs",
+        "Behind the clock.",
+    ]
+
+
 def test_a_line_that_says_what_a_heading_says_is_one() -> None:
     text = "9.8. Tasks: anacron\n\nIt runs daily.\n\n1. Begin\n\nTasks: anacron is one.\n"
     found = units(text, headings=("9.8. Tasks: anacron", "1. Begin"))

@@ -81,6 +81,10 @@ _HEADINGS_OF = {
     ".org": re.compile(r"\*+[ \t]+\S|#\+\w+:|[ \t]*:(?:PROPERTIES|END):"),
     ".adoc": re.compile(r"={1,6}[ \t]+\S|:[\w-]+:(?:\s|$)|//"),
 }
+_HEADINGS_OF[".tid"] = re.compile(
+    r"!{1,6}[ \t]*\S"
+    r"|(?:bag|created|creator|list|modified|modifier|revision|tags|title|type):(?:\s|$)"
+)
 _HEADINGS_OF |= dict.fromkeys((".asciidoc", ".asc"), _HEADINGS_OF[".adoc"])
 """Lines that head something, or tell of the file, in markup where Markdown has items or text."""
 _ITEM = re.compile(rf"\s*(?:[-*+•‣▪–]|\d{{1,3}}[.)](?!\s+{_MONTH})|[a-z][.)]|\(\d{{1,3}}\))\s+")
@@ -89,8 +93,13 @@ _LETTERS = partial(re.compile(r"[\W_]+").sub, "")
 """Of the names of columns, whatever stands between them."""
 
 
-_CALLED = re.compile(r"\*\*[^*\s]{2,40}\*\*|`[^`\s]{2,40}`")
-"""What an item begins with that says what something is called: an option, say."""
+_WROTE = r"(?P<who>[^:\n]{1,60}?) \(\d\d:\d\d\):"
+_CALLED = re.compile(rf"\*\*[^*\s]{{2,40}}\*\*|`[^`\s]{{2,40}}`|{_WROTE}")
+"""What an item begins with that says what something is called, an option, say, or who wrote it."""
+_MESSAGE = re.compile(rf"[-*] {_WROTE} ")
+_REPLIES = 2
+"""So many messages after one that asks may answer it."""
+_ASKS = ("?", "？", "؟")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,7 @@ class Unit:
     lead: tuple[int, int] | None = None
     """The range that is read before it: a table's header, or what leads into a list."""
     thing: tuple[int, int] | None = None
-    """The range of the directive that describes what it is about."""
+    """The range of the directive that describes what it is about, or of what it is a reply to."""
 
     @property
     def over(self) -> tuple[int, int] | None:
@@ -113,7 +122,10 @@ class Unit:
 
 
 def called_before(text: str, at: int) -> tuple[int, int] | None:
-    """Return the range of what an item of one line is called, where *at* is further on in it."""
+    """Return the range of what an item of one line is called, where *at* is further on in it.
+
+    Of a message that is who wrote it and when.
+    """
     mark = _ITEM.match(text, text.rfind("\n", 0, at) + 1, at)
     called = _CALLED.match(text, mark.end(), at) if mark else None
     return called.span() if called else None
@@ -162,6 +174,7 @@ def units(
         heads = re.compile(rf"{heads.pattern}|\s*(?:{said})\s*\Z")
     blocks = _with_leads(text, heads, is_unbroken=is_unbroken)
     found = [unit for block in blocks for unit in _units_of(text, block)]
+    found = _of_questions(text, found) if _MESSAGE.search(text) else found
     return _of_things(text, found) if "::" in text and ".. " in text else found
 
 
@@ -378,6 +391,23 @@ def _of_things(text: str, found: Sequence[Unit]) -> list[Unit]:
         directive = DIRECTIVE.match(text, line) if unit.kind == "heading" else None
         if directive and describes(directive):
             things.append((margin, (unit.start, unit.end)))
+    return told
+
+
+def _of_questions(text: str, found: Sequence[Unit]) -> list[Unit]:
+    """Return units, a message below one of somebody else that asks with what it asks."""
+    told: list[Unit] = []
+    asked: tuple[int, int] | None = None
+    asker, before, left = "", -1, 0
+    for unit in found:
+        line = text.rfind("\n", 0, unit.start) + 1
+        match = _MESSAGE.match(text, line)
+        left = left - (line != before) if match else 0
+        is_reply = match is not None and line != before and match["who"] != asker and left >= 0
+        told.append(replace(unit, thing=asked) if asked and is_reply else unit)
+        if match and text[unit.start : unit.end].endswith(_ASKS):
+            asked, asker, left = (unit.start, unit.end), match["who"], _REPLIES
+        before = line
     return told
 
 

@@ -36,6 +36,11 @@ _SENTENCE_END = r"""[.!?…]["'”’»)\]]*(?=\s)|[。！？｡][」』）]*"""
 
 _LABEL = lazy_pattern(r"[ \t]*(?:\*\*|__)?[^\W_][^:：.!?|\n]{0,40}(?::(?:\*\*|__)?[ \t]+|：)(?=\S)")
 """How a line begins that says of what it tells something, *Licence plate: ZH 482*."""
+_STAMP = lazy_pattern(
+    r"[ \t]*(?:[\[(]?\d{1,4}[-./]\d\d?[-./]\d{1,4}\b|\[\d\d?:\d\d|\d\d?:\d\d:\d\d\b"
+    r"|\([A-Z]\) |x \d{4}-\d\d-\d\d )"
+)
+"""How an entry of a log or a journal begins, and a task of a list (todo.txt)."""
 _FEWEST_LABELS = 2
 _OF_LANGUAGE = lazy_pattern(
     r"(?<=[/._-])(af|ar|az|be|bg|bn|bs|ca|cs|cy|da|de|el|en|eo|es|et|eu|fa|fi|fil|fr|ga|gl|gu|he|hi"
@@ -130,15 +135,16 @@ class LineIndex:
 
 
 def entry_lines(lines: Sequence[str]) -> frozenset[int]:
-    """Return which lines begin anew where several begin with a label, by their numbers from 0.
+    """Return which lines begin anew where several begin with a label or a date, from 0.
 
     Those do, and a line after such a one that does not go on with it: that is neither set in nor
     begins with a small letter.
     """
-    likely = [at for at, line in enumerate(lines) if ":" in line or "：" in line]
-    if len(likely) < _FEWEST_LABELS:
-        return frozenset()
-    labelled = {at for at in likely if _LABEL.match(lines[at])}
+    labelled = {
+        at
+        for at, line in enumerate(lines)
+        if ((":" in line or "：" in line) and _LABEL.match(line)) or _STAMP.match(line)
+    }
     if len(labelled) < _FEWEST_LABELS:
         return frozenset()
     found, is_entry = set[int](), False
