@@ -147,6 +147,55 @@ def test_an_export_that_was_cut_off_is_read_as_far_as_it_goes() -> None:
     assert parsed.warnings[0].startswith("notes are read as far as it is whole")
 
 
+_CLIPPINGS = """\ufeffDune (Frank Herbert)
+- Your Highlight on page 4 | Added on Sunday, 3 March 2024 21:14:05
+
+Fear is the mind-killer.
+==========
+Notes (2nd ed.) (Ann Lee (ed.))
+- Ihre Markierung bei Position 10-12
+
+Two
+lines
+==========
+\ufeffDune (Frank Herbert)
+- Your Note on page 5
+
+see above
+==========
+Dune (Frank Herbert)
+- Your Bookmark on page 9
+
+
+==========
+"""
+
+
+def test_what_was_marked_in_a_book_is_a_document() -> None:
+    path, data = "My Clippings.txt", _CLIPPINGS.replace("\n", "\r\n").encode()
+    file = judged(path, data)
+
+    found = {
+        e.name: e.data.decode() for e in parser_for(file.media)(FileContent(data), file).enclosures
+    }
+
+    assert [*found] == ["Dune.md", "Notes (2nd ed.).md"]
+    assert found["Dune.md"] == (
+        '---\ntitle: "Dune"\nauthor: "Frank Herbert"\n---\n\n- Fear is the mind-killer. (Your '
+        "Highlight on page 4 | Added on Sunday, 3 March 2024 21:14:05)\n"
+        "- see above (Your Note on page 5)\n"
+    )
+    assert "- Two lines (Ihre Markierung bei Position 10-12)" in found["Notes (2nd ed.).md"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Title\n- item 1\n\nText\n", "Title\n==========\n\n- item 1\n", "A\n- 1\nB\n==========\n"],
+)
+def test_other_texts_stay_texts(text: str) -> None:
+    assert judged("a.txt", text.encode()).media == "text"
+
+
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(

@@ -351,7 +351,7 @@ def _extra_of(file: SourceFile) -> str:
     if file.media == Media.MAIL and _suffix_of(file) in {"json", "xml"}:  # no export: it is code
         return parser_version(Media.CODE, _suffix_of(file))
     if file.media == Media.TEXT and _suffix_of(file) == "txt":  # it may be a conversation
-        return " ".join([WHATSAPP, *versions_of(Media.MARKDOWN)])
+        return " ".join([WHATSAPP, EXPORTS, *versions_of(Media.MARKDOWN)])
     if file.media == Media.HTML or (file.media == Media.CODE and file.code_lang in {"json", "xml"}):
         held = (Media.MAIL, Media.MARKDOWN, Media.TEXT)  # it may be an export
         return " ".join([EXPORTS, *(version for kind in held for version in versions_of(kind))])

@@ -34,6 +34,7 @@ from kb_app._ingest.judging.kinds import (
 from kb_app._ingest.judging.secrets import check_secret_name, find_passwords, find_secret
 from kb_app._ingest.judging.templates import is_template
 from kb_app._ingest.making.chats import is_chat
+from kb_app._ingest.making.clippings import is_clippings
 from kb_app._ingest.making.docbook import is_docbook
 from kb_app._ingest.making.exported_notes import is_exported_notes, is_wiki
 from kb_app._ingest.making.whatsapp import is_whatsapp
@@ -107,7 +108,7 @@ def _as_export(file: SourceFile, data: bytes) -> SourceFile:
     """Return a file that may hold conversations or notes, by its name, as what it is."""
     extension = file.path.lower().rpartition(".")[2]
     if file.media == Media.TEXT:
-        is_one = is_whatsapp(file.path, data)
+        is_one = is_whatsapp(file.path, data) or is_clippings(file.path, data)
     elif file.media == Media.HTML:
         is_one = is_wiki(data)
     elif extension not in {"json", "xml"} or file.media not in {Media.MAIL, Media.CODE}:

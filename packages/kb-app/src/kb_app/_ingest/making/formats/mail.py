@@ -21,6 +21,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.making.blocks import Draft, Lines
 from kb_app._ingest.making.cards import entries_of, is_cards
 from kb_app._ingest.making.chats import chats_of, is_chat, may_be_chat
+from kb_app._ingest.making.clippings import clippings_of, is_clippings
 from kb_app._ingest.making.compound import COMPOUND, NoCompoundError
 from kb_app._ingest.making.evernote import is_export, notes_of
 from kb_app._ingest.making.exported_notes import (
@@ -150,6 +151,8 @@ def _read_export(data: bytes, file: SourceFile) -> tuple[str, Iterator[Enclosure
         return "notes", notes_of(data)
     if is_exported_notes(file.path, data) or is_wiki(data):
         return "notes", notes_in(data)
+    if is_clippings(file.path, data):
+        return "clippings", clippings_of(data)
     is_any = may_be_chat(file.path) or is_chat(file.path, data) or is_whatsapp(file.path, data)
     return ("conversations", chats_of(data, file.path)) if is_any else None
 
