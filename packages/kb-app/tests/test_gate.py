@@ -52,6 +52,7 @@ def chunk(text: str, *, title: str = "Note", media: str = "markdown") -> StoredC
     """Return what evidence looks at of a chunk."""
     over = {
         "title": title,
+        "doc_id": title,
         "heading_path": (),
         "path": "n.md",
         "code_lang": None,
@@ -391,6 +392,36 @@ def test_a_month_that_stands_in_a_date_is_not_missing() -> None:
     found = evidence("why was it sent twice in May", [chunk("It was.", title="14 May 2026")])
 
     assert not found.missing
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [("What was the sale in 2022?", frozenset()), ("What was the sale in 2019?", {"2019"})],
+)
+def test_a_year_that_stands_in_a_date_is_not_missing(question: str, missing: set[str]) -> None:
+    found = evidence(
+        question, [chunk("| | 2021-03 | 2022-03-01 |\n|---|---|---|\n| Sale | 5 | 6 |")]
+    )
+
+    assert found.missing == missing
+
+
+@pytest.mark.parametrize(
+    ("year", "title", "is_refused"),
+    [("2021", "Sales", False), ("2018", "Sales", True), ("2018", "Sales of 2018", False)],
+)
+def test_a_row_is_of_no_year_that_its_table_lacks_though_another_passage_has_it(
+    year: str, title: str, is_refused: bool
+) -> None:
+    table = "| Date | What |\n|---|---|\n| 2019-10-12 | sale, 140 |\n| 2021-10-20 | 155 |"
+    found = evidence(
+        f"how much was the sale in {year}",
+        [chunk(table, title=title), chunk("Miso was born in June 2018.")],
+    )
+    gate = gate_of(MODEL, found)
+
+    assert gate is not None
+    assert (chance_of(found, gate) < gate.threshold) == is_refused
 
 
 def test_a_name_that_stands_in_the_title_is_not_missing() -> None:

@@ -51,6 +51,8 @@ from kb_app._ask.kinds import is_unlisted, lacks, marked
         ("quel âge a le voisin", "Marée haute à 7 h 12, charges 75 €.", True),
         ("what is Ann's phone number", "Ann lives at 12 Mill Road, flat 3.", True),
         ("what is Ann's phone number", "Ann: +351 912 000 417", False),
+        ("what is Ann's phone number", "Ann has the chip 276098104412345.", True),
+        ("what is Ann's phone number", "Ann came on 2024-03-12.", True),
         ("宿の電話番号は何ですか", "予約番号はHK-20931。", True),
         ("wie ist die Mailadresse", "Er wohnt in Lindau.", True),
         ("wie ist die IBAN", "DE02 7315 0000 0010 2233 44", False),

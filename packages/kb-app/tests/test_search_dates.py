@@ -209,3 +209,20 @@ def test_where_nothing_of_the_date_answers_it_is_asked_of_all(talks: KnowledgeBa
 
     assert answer.refusal == "score_gate"
     assert {hit.doc_path for hit in answer.hits} == {f"{day}.md" for day in TALKS}
+
+
+def test_where_what_is_of_the_date_lacks_the_number_it_is_asked_of_all(tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    (root / "2022-01-02 medlar.md").write_text("# Medlar\n\nThe medlar had fruits.\n", "utf-8")
+    (root / "garden.md").write_text(
+        "---\ncreated: 2023-05-01\n---\n# Garden\n\nThe medlar had eleven fruits in 2022.\n",
+        "utf-8",
+    )
+    with open_here(Config.inside(tmp_path, Source(id="notes", root=root))) as kb:
+        list(kb.ingest(IngestOptions()))
+
+        answer = kb.answer(AskQuery(text="How many fruits did the medlar have in 2022?"))
+
+    assert answer.refusal is None
+    assert "eleven" in answer.text

@@ -195,7 +195,10 @@ class Asking:
         response = self._engine.answer(found.ranking)
         asked = replace(asked, ranking=found.ranking, response=response)
         read = self._read(asked, _OF_THE_DATE)
-        return None if read.is_refused or not read.evidence else replace(asked, read=read)
+        if read.is_refused or not read.evidence:
+            return None
+        is_none = is_lacking(extracts(read.evidence), asked.question.text)
+        return None if is_none else replace(asked, read=read)
 
     def _narrowed(self, asked: _Asked, narrowed: Narrowed) -> _Asked:
         """Return *asked* with what the documents have that it names, rows of tables among it."""

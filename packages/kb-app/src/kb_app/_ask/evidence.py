@@ -33,7 +33,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from kb_app._ask.code_blocks import blocks, statement
-from kb_app._ask.facts import dull_stems, particulars, read
+from kb_app._ask.facts import dull_stems, particulars, read, years_in
 from kb_app._ask.languages import TOLD, asked_in, empty_words
 from kb_app._search.defining import is_constant, values_given
 from kb_core.media import Media
@@ -331,6 +331,7 @@ def _unnamed(asked: Mapping[str, str], chunk: StoredChunk) -> frozenset[str]:
     over = " ".join((chunk["title"], *chunk["heading_path"], chunk["path"]))
     found = read(f". {over} {chunk['text']}", chunk["lang"])
     has = {*found.names, *found.words, *(value for value, _ in found.figures)}
+    has |= years_in(f"{over} {chunk['text']}")
     return frozenset(word for form, word in asked.items() if form not in has)
 
 

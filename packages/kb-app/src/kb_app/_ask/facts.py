@@ -24,7 +24,7 @@ from kb_app._ask.languages import asked_in
 from kb_core.values import dataclass
 from kb_search.analysis import analyze, fold
 
-__all__ = ["Reading", "dull_stems", "particulars", "read"]
+__all__ = ["Reading", "dull_stems", "particulars", "read", "years_in"]
 
 _SIGNS = "·\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff66-\uff9d"
 _SIGN_RUN = re.compile(rf"[{_SIGNS}]+")
@@ -32,6 +32,7 @@ _HIRAGANA = re.compile(r"[\u3040-\u309f]")
 _TOKEN = re.compile(
     r"\d+(?:[.,:/’'\u00a0-]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*\d*[^\W_]*|[%‰°€$£¥₩]", re.UNICODE
 )
+_YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![.,]?\d)")
 _WITH_CAPITALS: frozenset[str | None] = frozenset(("de", "lb"))
 _TIED = re.compile(r"\d+-[^\W\d_]+")
 _FAR = 12
@@ -191,6 +192,11 @@ def read(text: str, lang: str | None = None) -> Reading:
         signs=tuple(_runs(text)),
         denials=tuple(_denials(tokens, text, lang)),
     )
+
+
+def years_in(text: str) -> frozenset[str]:
+    """Return the years that *text* names, also in dates such as ``2024-05-31``."""
+    return frozenset(_YEAR.findall(text))
 
 
 def particulars(text: str, lang: str | None = None) -> Mapping[str, str]:

@@ -41,6 +41,7 @@ from typing import Literal, TypeAlias
 from unicodedata import category
 
 from kb_app._ask.evidence import Evidence, Passage, Piece, constants_of, has_name, mean
+from kb_app._ask.facts import years_in
 from kb_core.answers import WEAK_EVIDENCE
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
@@ -258,11 +259,23 @@ def _constants_lacking(evidence: Evidence) -> frozenset[str]:
 def _lacking(evidence: Evidence) -> float:
     """Return the share of names and figures that are lacking: all, if a row is to be told by one.
 
-    Where one row of a table holds more of the question than all others, it is told.
+    Where one row of a table holds more of the question than all others, it is told. A year that a
+    table with others lacks is lacking, whatever it stands for elsewhere.
     """
     best, *rest = _best_of(evidence)
+    if best.table and _is_of_other_years(evidence, best):
+        return 1.0
     is_told = not best.table or all(piece.table != best.table for piece in rest)
     return evidence.lacking if is_told else math.ceil(evidence.lacking)
+
+
+def _is_of_other_years(evidence: Evidence, row: Piece) -> bool:
+    """Say whether the table of *row* has years, and none of those that the question names."""
+    asked = years_in(evidence.question)
+    chunk = next(one.chunk for one in evidence.passages if row in one.pieces)
+    over = years_in(" ".join((chunk["title"], chunk["path"], *chunk["heading_path"])))
+    told = years_in(chunk["text"])
+    return bool(asked and told) and asked.isdisjoint(told | over)
 
 
 def _odds_of_saying(evidence: Evidence, says: tuple[float, float, float]) -> float:

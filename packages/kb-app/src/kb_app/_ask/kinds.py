@@ -103,8 +103,10 @@ _TIME = re.compile(
 )
 """What may say when something was without a date."""
 _FOUND = {"date": _DATE, "name": _NAME}
+_PHONE = r"(?<!\d)(?!(?:19|20)\d\d-\d\d-\d\d)\d(?:[\s/().-]*\d){5,13}(?!\d)"
+"""No more than 14 digits, and no date."""
 _FORMED = {
-    r"\d(?:[\s/().-]*\d){5}": r"\b(?:phone|telephone) number\b|\b(?:telefon|handy)nummer\b"
+    _PHONE: r"\b(?:phone|telephone) number\b|\b(?:telefon|handy)nummer\b"
     r"|\bnúmero de teléfono\b|\bnuméro de téléphone\b|\bномер телефона\b"
     r"|電話番号|电话号码|전화번호",
     "@": r"\be-?mail[ -]address\b|\b(?:e-?)?mail-?adresse\b|\bcorreo electrónico\b"
