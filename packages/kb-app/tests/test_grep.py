@@ -161,6 +161,7 @@ def test_a_set_of_letters_of_one_case_holds_those_alone(pattern: str) -> None:
     [
         ({"paths": ("src",)}, {"src/a.py", "src/b.py"}),
         ({"paths": ("src/",)}, {"src/a.py", "src/b.py"}),
+        ({"paths": (".\\src\\a.py",)}, {"src/a.py"}),
         ({"paths": ("a.py", "notes")}, {"src/a.py", "notes/walks.md"}),
         ({"paths": (".",)}, set()),
         ({"filters": SearchFilters(media=("markdown",))}, {"notes/walks.md"}),
@@ -180,6 +181,23 @@ def test_a_path_or_a_filter_that_nothing_has_is_told() -> None:
     assert found["total_files"] == 0
     assert "lang 'xx' is unknown" in found["warnings"][0]
     assert found["warnings"][1] == "path 'nowhere' holds nothing that is indexed"
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("lib/walks", "; did you mean 'lib/deep/walks' or 'src/walks'?"),
+        ("src/deep/walks/", "; did you mean 'src/walks' or 'lib/deep/walks'?"),
+        ("lib\\swims", "; did you mean 'lib'?"),
+        ("nowhere/at/all", ""),
+    ],
+)
+def test_folders_that_a_path_may_mean_are_named(path: str, meant: str) -> None:
+    files = [document(f"{name}/walks/a.py", CODE, media="code") for name in ("src", "lib/deep")]
+
+    (said,) = asked(*files, pattern="walk", paths=(path,))["warnings"]
+
+    assert said == f"path {path!r} holds nothing that is indexed{meant}"
 
 
 LONG = document("long.txt", "".join(f"line {n}\n" for n in range(1, 101)), media="text")

@@ -85,6 +85,7 @@ def spelled(kb: KnowledgeBase, root: Path) -> dict[str, str]:
         "end": "Callouts.md",
         "end of two": "My Notes/Callouts.md",
         "end and line": "Callouts.md:7",
+        "as on Windows": ".\\deep\\My Notes\\Callouts.md",
         "document id": doc,
         "eight digits": doc[:8].upper(),
         "chunk id": chunk,
@@ -189,6 +190,17 @@ def test_a_file_of_another_folder_is_named_by_its_name(kb: KnowledgeBase) -> Non
         with pytest.raises(DocNotFound) as refused:
             kb.fetch(place)
         assert refused.value.hint == f"did you mean {PATH}?"
+
+
+def test_code_is_searched_below_an_absolute_path_of_a_source(
+    kb: KnowledgeBase, world: tuple[Path, Config, Parts]
+) -> None:
+    found = kb.codebase_search({"query": "otter", "path": str(world[0] / "deep")})
+    whole = kb.codebase_search({"query": "otter", "path": str(world[0])})
+
+    assert {hit["doc_path"] for hit in found["hits"]} == {PATH}
+    assert found["queries"] == [{"query": "otter", "path": "deep"}]
+    assert PATH in {hit["doc_path"] for hit in whole["hits"]}
 
 
 @pytest.mark.parametrize("text", ["deep", "deep/", "./deep/My Notes", "My Notes/"])

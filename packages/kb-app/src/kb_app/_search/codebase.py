@@ -9,7 +9,8 @@ in any of its forms (ruling R18); all of these are one query about one folder::
     {"queries": ["error handling"], "path": "src"}
     {"query": "error handling", "path": "src"}
 
-A path names a folder or a file as the paths of hits do: relative to the root of its source.
+A path names a folder or a file as the paths of hits do: relative to the root of its source, or
+absolute in its folder.
 Where a source is one repository, ``name-of-the-repository/src`` is understood, too, since
 that is how models name a folder when they see several repositories.
 """
@@ -26,14 +27,15 @@ from typing import TYPE_CHECKING, Any
 from kb_app._search.aggregate import Gathering, Merged, remarks
 from kb_app._search.bulk import Asked
 from kb_app._search.engine import Engine
+from kb_app._search.lookup import did_you_mean, places_of
 from kb_app._search.page import about_of
 from kb_app._search.roles import role_filter, role_of, weight_of, wish_of
 from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import CodeSpan, LineSpan, citation_of
 from kb_core.errors import InvalidInput, KbError
-from kb_core.filters import And, Filter, Glob, OneOf, Or, literal_glob
-from kb_core.ports import StoredChunk
+from kb_core.filters import And, Filter, Glob, OneOf, Or, all_of, literal_glob
+from kb_core.ports import IndexSnapshot, StoredChunk
 from kb_core.search import MAX_QUERIES, FileRole, SearchQuery
 from kb_core.values import dataclass, replace
 
@@ -295,7 +297,8 @@ def codebase_search(
     """
     request = read_request(given, max_results=max_results)
     among = role_filter(request.include)
-    questions = list(dict.fromkeys(_question(query, among) for query in request.queries))
+    snapshot = engine.snapshot
+    questions = list(dict.fromkeys(_question(snapshot, one, among) for one in request.queries))
     asked = [question.asked(_WIDE, passages=passages) for question in questions]
     # What these files are is weighed here, over longer lists and beside their pages.
     pool = Gathering(engine, asked, [question.where for question in questions], by_role=False)
@@ -366,14 +369,22 @@ class _Shown:
         return _weighed(merged, self._pool.chunks(merged), asked)
 
 
-def _question(query: CodebaseQuery, among: Filter) -> _Question:
+def _question(snapshot: IndexSnapshot, query: CodebaseQuery, among: Filter) -> _Question:
+    given = query.path or ""
     try:
-        path = normal_path(query.path or "")
+        source, path = _in_a_source(snapshot, given) or (None, normal_path(given))
     except InvalidInput as error:
         return _Question(query, error=error)
-    below = path_filter(path)
-    where = among if below is None else And((among, below))
+    within = OneOf("source_id", (source,)) if source else None
+    where = all_of([among, within, path_filter(path)])
     return _Question(CodebaseQuery(query.text, path or None), where=where)
+
+
+def _in_a_source(snapshot: IndexSnapshot, path: str) -> tuple[str, str] | None:
+    """Return the source whose folder holds an absolute *path*, and the path in it."""
+    places = places_of(snapshot, path, None) if posixpath.isabs(path) else ()
+    inside = ((source, normal_path(at)) for source, at in places if source is not None)
+    return next(inside, None)
 
 
 def _has_lines(chunk: StoredChunk) -> bool:
@@ -387,7 +398,7 @@ def _empty_paths(
     among = f" of {', '.join(sorted(include))}" if include else ""
     limits = {one.query.path: one.where for one in questions if one.query.path and one.where}
     return [
-        f"path {path!r} holds nothing{among} that is indexed"
+        f"path {path!r} holds nothing{among} that is indexed{did_you_mean(engine.snapshot, path)}"
         for path, where in limits.items()
         if not engine.snapshot.count(where)
     ]

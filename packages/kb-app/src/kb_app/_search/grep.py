@@ -23,7 +23,7 @@ from kb_app._media import has_lines
 from kb_app._search.defining import Found, MostLines, defined, end_with_members, given
 from kb_app._search.filtering import compile_filters, filter_warnings, glob_of, left_out, told_of
 from kb_app._search.hits import Freshness
-from kb_app._search.lookup import paths_named, places_of
+from kb_app._search.lookup import did_you_mean, paths_named, places_of, slashed_path
 from kb_app._search.roles import is_late
 from kb_app._search.scanning import Scan
 from kb_core import wire
@@ -202,7 +202,7 @@ def _where(snapshot: IndexSnapshot, query: GrepQuery) -> tuple[Filter | None, li
             named = paths_named(snapshot, path)
             file = left_out(snapshot, named)
             it = "it" if file and file["path"] in named else file and file["path"]
-            why = f": {it} is {told_of(file)}" if file else ""
+            why = f": {it} is {told_of(file)}" if file else did_you_mean(snapshot, path)
             warnings.append(f"path {path!r} holds nothing that is indexed{why}")
         else:
             below.append(where)
@@ -212,13 +212,14 @@ def _where(snapshot: IndexSnapshot, query: GrepQuery) -> tuple[Filter | None, li
 def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
     """Return what passes at a path or below it: as it is typed, the end of a longer one, a glob."""
     glob_of("path", literal_glob(path))
-    typed = tuple(places_of(snapshot, path, None))
-    spelled = dict.fromkeys((typed, tuple((source, nfc(inside)) for source, inside in typed)))
-    name = literal_glob(nfc(path).strip("/"))
-    ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
-    for where in (*(_at_any(places) for places in spelled), ends):
-        if snapshot.count_docs(where):
-            return where
+    for read in dict.fromkeys((path, slashed_path(path))):
+        typed = tuple(places_of(snapshot, read, None))
+        spelled = dict.fromkeys((typed, tuple((source, nfc(inside)) for source, inside in typed)))
+        name = literal_glob(nfc(read).strip("/"))
+        ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
+        for where in (*(_at_any(places) for places in spelled), ends):
+            if snapshot.count_docs(where):
+                return where
     if _GLOB.isdisjoint(path):
         return None
     pattern = glob_of("path", path.removeprefix("./"))  # refuses what is neither path nor pattern

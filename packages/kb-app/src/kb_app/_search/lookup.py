@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
@@ -34,7 +35,7 @@ from kb_core.citations import (
     parse_citation,
 )
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
-from kb_core.filters import Glob, OneOf, all_of, literal_glob
+from kb_core.filters import Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ids import doc_ids_at, enclosed_path, is_id_prefix
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
@@ -48,6 +49,7 @@ __all__ = [
     "chunk_named",
     "chunks_at",
     "chunks_meeting",
+    "did_you_mean",
     "document_named",
     "documents_at",
     "file_named",
@@ -61,6 +63,7 @@ __all__ = [
     "origin_of",
     "paths_named",
     "places_of",
+    "slashed_path",
     "spellings",
     "unpacked",
 ]
@@ -269,6 +272,32 @@ def _called_alike(snapshot: IndexSnapshot, text: str) -> list[str]:
     return [doc["path"] for doc in docs[:_FEW]] if len(docs) <= _LISTED else []
 
 
+def did_you_mean(snapshot: IndexSnapshot, path: str) -> str:
+    """Return the end of a sentence that names what *path* may mean, if there is anything."""
+    alike = _called_as(snapshot, path)
+    return f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
+
+
+def _called_as(snapshot: IndexSnapshot, path: str) -> list[str]:
+    """Return a few folders and files that *path*, at which nothing is, may mean.
+
+    They are called as it is, those first that share most of it; else it is the one above it that
+    is there.
+    """
+    parts = [part for part in slashed_path(nfc(path)).split("/") if part not in {"", "."}]
+    if not parts or not all(len(part) <= _LONGEST_END and is_utf8(part) for part in parts):
+        return []
+    name = literal_glob(parts[-1])
+    held = snapshot.docs(Or((Glob(f"**/{name}"), Glob(f"**/{name}/**"))))
+    paths = (doc["path"].split("/") for doc in held)
+    if alike := {tuple(each[: each.index(parts[-1]) + 1]) for each in paths if parts[-1] in each}:
+        best = sorted(alike, key=lambda each: (-len({*each} & {*parts}), len(each), each))
+        return ["/".join(each) for each in best[:_FEW]]
+    above = ("/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1))
+    there = (each for each in above if snapshot.count_docs(Glob(f"/{literal_glob(each)}/**")))
+    return [*islice(there, 1)]
+
+
 def file_named(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
     """Return what the ledger says of the file that *text* may mean, if it has seen one."""
     return next(iter(files_named(snapshot, text)), None)
@@ -327,6 +356,11 @@ def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list
 def spellings(path: str) -> list[str]:
     """Return what a path that a person typed may be called in the index."""
     return list(dict.fromkeys((path, nfc(path).removeprefix("./"))))
+
+
+def slashed_path(path: str) -> str:
+    """Return a path as the index has it that was typed with the separators of Windows."""
+    return path.replace("\\", "/")
 
 
 def chunks_at(snapshot: IndexSnapshot, doc: StoredDoc, citation: Citation) -> Sequence[StoredChunk]:
@@ -407,6 +441,8 @@ def _readings(text: str) -> Iterator[tuple[str, Span | _Lines | None]]:
     yield from _read(text)
     if (meant := _ESCAPE.sub(_unescaped, text)) != text:
         yield from _read(meant)
+    if (slashed := slashed_path(text)) != text:
+        yield from _read(slashed)
 
 
 def _unescaped(escape: re.Match[str]) -> str:
