@@ -141,6 +141,19 @@ def test_minified_code_is_generated_and_data_on_one_line_is_not() -> None:
     assert judged("x", "web/package-lock.json", "json") == "generated: by its name"
 
 
+@pytest.mark.parametrize(
+    ("lines", "words", "is_minified"), [(120, 800, False), (50, 400, True), (120, 8_000, True)]
+)
+def test_a_long_list_in_a_file_that_somebody_wrote_does_not_make_it_minified(
+    lines: int, words: int, *, is_minified: bool
+) -> None:
+    """A module with two lines of words for made-up names was skipped."""
+    written = "def name(n):\n    return WORDS[n] + WORDS[-n]\n\n" * (lines // 2)
+    text = f"WORDS = ({', '.join(repr(f'word {n}') for n in range(words))})\n{written}"
+
+    assert judged(text).startswith("generated: minified") is is_minified
+
+
 @pytest.mark.parametrize("name", ["yarn.lock", "Gemfile.lock", "bun.lock", "mix.lock", "go.sum"])
 def test_a_list_of_versions_is_code_that_a_program_wrote(name: str) -> None:
     """One that was taken for a text was read: 1,300 passages of a ``yarn.lock``."""

@@ -415,6 +415,9 @@ _DATA_LANGS = frozenset({"json", "xml", "html", "yaml", "toml", "sql", "ini"})
 """What people keep on one long line without a program having squeezed it."""
 _LONG_LINE = 1000
 _MINIFIED_MIN = 2000
+_WRITTEN = 100
+"""Lines of usual length that no program has squeezed: a file with so many that fill a tenth of it
+has a list or a picture on a long line."""
 
 
 def check_medium(media: str, path: str = "") -> Skip | None:
@@ -523,8 +526,15 @@ def _generated(text: str, path: str, code_lang: str | None) -> str:
     head = "\n".join(line[:200] for line in _first_comments(text))
     if (marker := _MARKERS.search(head)) is not None:
         return f"line {head.count(chr(10), 0, marker.end()) + 1} says so"
-    if code_lang not in _DATA_LANGS and len(text) >= _MINIFIED_MIN:
-        long = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE)
-        if long > len(text) / 2:
-            return "minified: most of it is on very long lines"
+    if code_lang not in _DATA_LANGS and len(text) >= _MINIFIED_MIN and _is_minified(text):
+        return "minified: most of it is on very long lines"
     return ""
+
+
+def _is_minified(text: str) -> bool:
+    lines = text.split("\n")
+    share = sum(len(line) for line in lines if len(line) > _LONG_LINE) / len(text)
+    if share <= 1 / 2:
+        return False
+    written = sum(len(line) <= _LONG_LINE and bool(line.strip()) for line in lines)
+    return written < _WRITTEN or share > 9 / 10
