@@ -921,6 +921,27 @@ async def test_a_chain_of_calls_is_told_to_its_end() -> None:
     assert ".max(four);" in text
 
 
+@pytest.mark.parametrize(
+    "imports",
+    [
+        ["from holt import otter_depth, otter_dive"],
+        ["from holt import (", "    otter_depth,", "    otter_dive,", ")"],
+        ["import {", "  otter_depth,", "  otter_dive", "} from './otter_dive.js';"],
+        ["const { otter_depth } = require('./otter_dive')"],
+        ["#include <otter/depth_dive.h>"],
+        ["use otter::{depth, dive};"],
+    ],
+)
+def test_what_uses_a_name_is_told_before_what_only_imports_it(imports: list[str]) -> None:
+    code = "\n".join([*imports, *["filling = 1"] * 9, "if (full) swim(depth)"])
+    hit = {"media": "code", "doc_path": "a"}
+    piece = Piece(hits=(hit,), text=code, start=0, end=len(code), first=1)
+
+    lines = Telling("otter depth dive", [piece]).picked({0: 1}, 34)[0].lines()
+
+    assert lines == [f"{len(imports) + 10} if (full) swim(depth)"]
+
+
 def test_lines_that_say_what_the_head_does_are_not_told() -> None:
     """Three of ten lines that were told of a page of settings said how one is called."""
     said = "How deep an otter dives: ``7``."

@@ -103,7 +103,13 @@ _OPENS = re.compile(r"[\w\])]\s*[(\[]\s*$|[=:(\[,]\s*[(\[{]\s*$")
 _GOES_FURTHER = re.compile(r"\s*(?:\??\.\w|->\w|(?:&&|\|\||\?\?|[+/%|?]|and|or)\s)")
 """What a line begins with that goes on with the expression of the one before it."""
 _IMPORTS = re.compile(r"\b(?:import|require|export|__all__)\b")
-_CLOSING = (")", "]", "}")
+_IMPORTING = re.compile(
+    r"\s*(?:(?:from|import|use|using)\b(?!.*[=(]\s*\w+\()|#\s*include\b|export\s[^=]*\bfrom\b"
+    r"|(?:const|let|var|local)\s[^=]*=\s*require\b|require(?:_relative|_once)?\b)"
+)
+_OF_IMPORT = 0.2
+"""What a line is worth that only says where names are from, which the lines that use them say."""
+_CLOSING, _OPENING_BRACKETS = (")", "]", "}"), ("(", "[", "{")
 _CONDITION = re.compile(r"\s*(?:\} *)?(?:if|elif|elsif|else if|unless|when|case|while)\b")
 _GOES_ON = re.compile(r"\s*(?:[)\]}]\W*$|\}? *else\b(?! *if\b))")
 _OF_CONDITION = 0.7
@@ -254,8 +260,13 @@ class Telling:
             front = _in_front(parts)
             told = _in_tables(parts[front:], worth[front:], self._worth_of(piece.heading))
             return worth[:front] + told
-        told = _in_lists(parts, _with_what_is_meant(parts, worth))
         lines = piece.text.split("\n")
+        naming = _importing(lines)
+        worth = [
+            own * (_OF_IMPORT if part.line in naming else 1.0)
+            for own, part in zip(worth, parts, strict=True)
+        ]
+        told = _in_lists(parts, _with_what_is_meant(parts, worth))
         return _in_statements(lines, parts, _with_conditions(lines, parts, told))
 
     def _worthy(self, at: int, worth: Sequence[float]) -> Iterator[_Line]:
@@ -403,6 +414,17 @@ def _in_lists(parts: Sequence[_Part], worth: Sequence[float]) -> list[float]:
             best = max(own[first - is_led : at])
             own[first:at] = [max(one, _OF_ITEMS * best) for one in own[first:at]]
     return own
+
+
+def _importing(lines: Sequence[str]) -> set[int]:
+    """Return which lines of code import names, those of a list in brackets included."""
+    importing, is_open = set[int](), False
+    for at, line in enumerate(lines):
+        if is_open or _IMPORTING.match(line):
+            importing.add(at)
+            closes = line.lstrip().startswith(_CLOSING)
+            is_open = (is_open or line.rstrip().endswith(_OPENING_BRACKETS)) and not closes
+    return importing
 
 
 def _with_conditions(
