@@ -45,7 +45,8 @@ Question: TypeAlias = Sequence[str]
 QUESTIONS = Path(__file__).with_name("telling_questions.jsonl")
 """About this repository, which leaves it out of its own index: it answers none of them."""
 _AT_ONCE = 6
-_PLACE = re.compile(r"(?:  )?(\S[^:·\n]*\.\w+)(?=:\d|#| ·|, page)")
+_PLACE = re.compile(r"(?:  )?(\S[^:·\n]*\.\w+)(?=:\d+(?![\d:])|#| ·|, page)")
+"""The head of what follows; a line of another file, ``limits.py:12: MOST = 40``, is none."""
 _PART = re.compile(r"^# \d+\. ", re.MULTILINE)
 
 

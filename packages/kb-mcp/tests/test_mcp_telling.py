@@ -799,7 +799,24 @@ async def test_lines_of_code_come_with_the_values_of_their_constants(tool: str) 
 
     assert "otters > MOST_OTTERS" in text
     assert "\n3 _BURROW_DEPTH: int = 7" in text
-    assert "\nlimits.py:1: MOST_OTTERS = 4" in text or "\n1 MOST_OTTERS = 4" in text
+    assert "\n  limits.py:1: MOST_OTTERS = 4" in text or "\n1 MOST_OTTERS = 4" in text
+
+
+async def test_a_head_goes_on_with_the_file_above_it_whatever_the_values_are_of() -> None:
+    """`:9-12` below a value of another file reads as lines of that one."""
+    code = f"{CODE}\n\ndef swim(otters):\n{SWIMS}\n    return otters\n"
+    start = code.index("def swim")
+    swim = {"kind": "unit", "start": start, "end": len(code), "symbol": "swim", "level": 1}
+    dig = {**_unit(CODE, "dig"), "level": 1}
+    kb = knowledge_base(
+        document("dig.py", code, media="code", blocks=(dig, swim)), _limits("limits.py", 4)
+    )
+
+    text = await told(kb, "search", {"query": "otters", "path_glob": "dig.py"})
+
+    at_the_margin = re.findall(r"^(\S+\.py|):\d+", text, re.MULTILINE)
+    assert "  limits.py:1: MOST_OTTERS = 4" in text
+    assert {*at_the_margin} == {"dig.py", ""}
 
 
 async def test_a_value_is_told_with_its_tabs_as_any_line() -> None:

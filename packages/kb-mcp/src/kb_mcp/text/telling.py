@@ -169,7 +169,9 @@ def code_lines(
 
 
 def _value(value: Constant, path: str) -> str:
-    place = f"{value.line} " if value.path == path else f"{named(value.path)}:{value.line}: "
+    # What stands at the margin, with a path, is what the next head goes on with.
+    elsewhere = f"{INDENT}{named(value.path)}:{value.line}: "
+    place = f"{value.line} " if value.path == path else elsewhere
     return f"{place}{printable(cut(value.text, 0, _LONGEST_VALUE), keep=chr(9))}"
 
 
