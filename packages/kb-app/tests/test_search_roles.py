@@ -277,9 +277,12 @@ def test_prose_may_pass_tests_and_settings_that_nobody_asks_for(
     assert placed[0].chunk_key == first
 
 
-@pytest.mark.parametrize("name", ["LICENSE", "COPYING.LESSER", "third_party_notices.md"])
 @pytest.mark.parametrize(
-    ("query", "first"), [("altimeter", 1), ("the licence of what does altimeter", 0)]
+    "name", ["LICENSE", "COPYING.LESSER", "third_party_notices.md", "CODE_OF_CONDUCT.md"]
+)
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("altimeter", 1), ("the licence of what does altimeter", 0), ("conduct at an altimeter", 0)],
 )
 def test_whose_work_it_is_comes_first_for_who_asks_that(name: str, query: str, first: int) -> None:
     chunks = {0: _chunk(f"deps/{name}"), 1: _chunk("altimeter.md"), 2: _chunk("a.py")}

@@ -77,10 +77,11 @@ _RECORDS = lazy_pattern(
     r"(?:\.\w+)?"
 )
 _OF_RIGHTS = lazy_pattern(
-    r"(?i)(?:un)?(?:licen[cs]es?|copying|copyrights?|notices?|patents?|third[-_]?party[-_]?\w+)"
-    r"(?:[-_.][\w.+-]*)?"
+    r"(?i)(?:un)?(?:licen[cs]es?|copying|copyrights?|notices?|patents?|third[-_]?party[-_]?\w+"
+    r"|code[-_]?of[-_]?conduct)(?:[-_.][\w.+-]*)?"
 )
-"""Files that say what may be done with a work, and whose it is: ``LICENSE``, ``NOTICES.md``."""
+"""Files that say what may be done with a work, whose it is, and how those who make it behave:
+``LICENSE``, ``NOTICES.md``, ``CODE_OF_CONDUCT.md``."""
 
 _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts", ".pyi")
 """What names of files end with that only declare what others define."""
@@ -200,9 +201,9 @@ _ASKED_RECORD = _words(
     "change changes changed changelog history release releases released since new"
 )
 _ASKED_RIGHTS = _words(
-    "copying copyright copyrighted copyrights copyleft legal licence licences licenced license"
-    " licensed licenses licensing notice notices owner owners patent patents permission permitted"
-    " redistribute redistribution third warranty"
+    "conduct copying copyright copyrighted copyrights copyleft legal licence licences licenced"
+    " license licensed licenses licensing notice notices owner owners patent patents permission"
+    " permitted redistribute redistribution third warranty"
 )
 _ASKED_EXAMPLES = _words("example examples sample samples demo demos usage")
 _ASKED_WHERE = (
