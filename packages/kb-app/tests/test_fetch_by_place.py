@@ -416,6 +416,10 @@ HEADED = "# The way\n\nIn.\n\n## To *go* there\n\nOn.\n\n# Back\n\nOff.\n\n## Re
         ("A.f", (4, 5)),
         ("A", (1, 5)),
         ("A::f", (4, 5)),
+        # As Ruby and Javadoc write what a class has.
+        ("A#f", (4, 5)),
+        ("A#f(int, String)", (4, 5)),
+        ("a.py#A#f", (4, 5)),
     ],
 )
 def test_what_has_a_name_is_fetched_by_it(place: Place, lines: tuple[int, int]) -> None:
@@ -832,6 +836,8 @@ BURROWS = (
         ("burrows.py#lodge", "'lodge' is defined in dens.py:12-12"),
         ("dens.py#Lodge.dig", "'dig' is defined in burrows.py:2-4 (Burrow.dig)"),
         ("burrows.py#Borrow.dig", "did you mean 'Burrow.dig'?"),
+        ("Burrow#digs", "did you mean 'Burrow.dig'?"),
+        ("Borrow#dig", "'dig' is defined in burrows.py:2-4 (Burrow.dig)"),
         ("lib/a.js#NO_WAY", "'NO_WAY' is defined in lib/errors.js:2-4"),
         # At another path, or nowhere here.
         ("den.py#Den", "'Den' is defined in dens.py:5-8"),

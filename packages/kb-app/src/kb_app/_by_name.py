@@ -282,7 +282,7 @@ def part_named(
 ) -> tuple[str, str] | None:
     """Return the place, and the source, of ``path#name`` and of a name that is defined once.
 
-    ``path::name`` is the first of these, too.
+    ``path::name`` is the first of these, too, and ``Owner#name`` the second.
 
     ``None`` for what is neither. Raises ``InvalidInput`` where several things are called so, or
     nothing is, and ``DocNotFound`` for no such path; the hint has the places that may be meant.
@@ -291,6 +291,9 @@ def part_named(
     path, _, name = text.rpartition("#")
     if not path and (found := _AT_NAME.fullmatch(text)) and _is_there(code, found[1], source):
         path, name = found[1], found[2]
+    if path and name:
+        path, name = _with_owner(code, path, name, source)
+        text = text if path else name
     if path and name:
         return _part_of(code, path, _KEYWORDS.sub("", name), source)
     if not _NAME.fullmatch(text):
@@ -310,6 +313,24 @@ def part_named(
             details={"field": "path", "value": text, "path": text},
         )
     return (defined[0].at, defined[0].doc["source_id"]) if defined else None
+
+
+def _with_owner(code: _Code, path: str, name: str, source: str | None) -> tuple[str, str]:
+    """Return *path* and *name*, an owner that ends the path as part of the name.
+
+    ``Cache#get``, as Ruby and Javadoc write it, is ``Cache.get``, and has no path, where code
+    defines that; else the path is that of ``Cache``, if that is one thing.
+    """
+    file, _, owner = path.rpartition("#")
+    called = _BRACKETS.sub("", name)
+    if not (_NAME.fullmatch(owner) and _NAME.fullmatch(called)) or _is_there(code, path, source):
+        return path, name
+    owner = owner.replace("::", ".")
+    whole = f"{owner}.{called}"
+    if _is_there(code, file, source) if file else code.defining(whole):
+        return file, whole
+    owners = code.defining(owner)
+    return (owners[0].doc["path"], whole) if len(owners) == 1 else (path, name)
 
 
 def _modules_of(path: str, like: str) -> set[str]:
