@@ -125,7 +125,7 @@ def test_code_has_three_parsers() -> None:
         ("text", None, "e01f0540854957c1"),
         ("code", "python", "f71d8ae5948afbd4"),
         ("code", "yaml", "69c9047605823f20"),
-        ("code", "json", "2ed9f88838d522ef"),
+        ("code", "json", "003bd55953f0561b"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(
