@@ -13,12 +13,14 @@ from kb_cli._answers import conversation_rows
 from kb_cli._context import CliContext, Shown
 from kb_cli._declared import OneOf, Whole, argument, command, completed_by, option, subgroup
 from kb_cli._options import filter_options, filters_of, in_option
-from kb_cli._text import echo, pairs, table
+from kb_cli._text import echo, pairs, shorten, table
 
 __all__ = ["inspect", "list_", "status"]
 
 _MOST_FILES = 200
 """Nobody reads as many lines: who names no files is told how many more there are."""
+_LINK = 60
+"""Columns of a link that are shown beside where it leads."""
 _MOST_BLOCKS = 200
 """Blocks of a document on a terminal, unless all are asked for."""
 
@@ -145,7 +147,12 @@ def _link_lines(found: Shown, offset: int) -> Iterator[str]:
     if found["direction"] == "out":
         head: tuple[str, ...] = ("PLACE", "LINK", "DOCUMENT")
         rows = [
-            (_place_of(link, found), link["target"], link.get("doc_path", "-")) for link in links
+            (
+                _place_of(link, found),
+                shorten(flat(link["target"]), _LINK),
+                link.get("doc_path", "-"),
+            )
+            for link in links
         ]
     else:
         head = ("PLACE", "SOURCE", "TEXT")
