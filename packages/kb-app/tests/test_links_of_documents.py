@@ -27,6 +27,7 @@ NOTES = {
     "guide/README.md": "[log](../log) and [Plan](Plan.md)\n",
     "other/log.md": "[[log]] and [[guide]]\n",
     "log.pdf": "No note.\n",
+    "zettel.md": "[[20240312]]\n",
 }
 
 
@@ -42,7 +43,10 @@ def _document(corpus: Corpus, path: str, text: str, **fields: Any) -> DocumentRe
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, MemoryIndex]:
     corpus, index = Corpus(HashEmbedder()), MemoryIndex()
-    own = {"log.md": {"aliases": ("The kiln",), "title": "Kiln log"}}
+    own: dict[str, Any] = {
+        "log.md": {"aliases": ("The kiln",), "title": "Kiln log"},
+        "deep/b.md": {"metadata": {"user": {"id": "20240312", "n": True}}},
+    }
     notes = [_document(corpus, path, text, **own.get(path, {})) for path, text in NOTES.items()]
     work = _document(corpus, "log.md", "[[Glaze recipes]] of [[log]]\n", source_id="work")
     step = corpus.publication(*notes, work)
@@ -80,6 +84,8 @@ def test_links_lead_to_files_aliases_titles_and_pages_of_folders(kb: KnowledgeBa
         ("nope.md", None),
     ]
     assert {path for _, path in out_of(kb, "Glaze recipes.md")} == {"log.md"}
+    assert out_of(kb, "zettel.md") == [("20240312", "deep/b.md")]
+    assert into(kb, "deep/b.md") == ["notes zettel.md#L1"]
 
 
 def test_of_several_of_one_name_the_nearest_is_meant(kb: KnowledgeBase) -> None:

@@ -16,8 +16,8 @@ from urllib.parse import unquote
 from kb_core.text import nfc
 from kb_core.values import lazy_pattern
 
-__all__ = ["called", "is_by_name", "last_names", "names_meant", "paths_meant", "spelled"]
-__all__ += ["target_of"]
+__all__ = ["called", "given_names", "is_by_name", "last_names", "names_meant", "paths_meant"]
+__all__ += ["spelled", "target_of"]
 
 _FRONT = ("README", "readme", "Readme", "index", "_index", "Index", "Home")
 """What the page of a folder is called, likeliest first: a link to the folder leads there."""
@@ -39,14 +39,26 @@ def spelled(name: str) -> str:
     return nfc(_PARTS.sub(" ", name).strip()).casefold()
 
 
-def called(path: str, aliases: Iterable[str] = ()) -> list[str]:
-    """Return what a document at *path* is called, spelled, each once: its file, its aliases.
+def given_names(aliases: Iterable[str], metadata: Mapping[str, Any]) -> list[str]:
+    """Return what a document is called by what it says of itself: its aliases and its ``id``."""
+    said = metadata.get("user")
+    values = said.items() if isinstance(said, Mapping) else ()
+    ids = (str(value) for key, value in values if key.lower() == "id" and _is_name(value))
+    return [*aliases, *ids]
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def called(path: str, given: Iterable[str] = ()) -> list[str]:
+    """Return what a document at *path* is called, spelled, each once: its file, ``given_names``.
 
     The page of a folder is called as the folder, too.
     """
     folder, _, name = path.rpartition("/")
     stem = _stem(name)
-    names = [name, stem, *aliases]
+    names = [name, stem, *given]
     if folder and spelled(stem) in _FRONTS:
         names.append(folder.rpartition("/")[2])
     return list(dict.fromkeys(filter(None, map(spelled, names))))

@@ -22,7 +22,7 @@ import tantivy
 
 from kb_core.clock import to_epoch
 from kb_core.ids import blake2b
-from kb_core.linking import called, names_meant
+from kb_core.linking import called, given_names, names_meant
 from kb_core.media import Media, TrustLevel
 from kb_core.records import (
     ChunkRecord,
@@ -333,8 +333,8 @@ def doc_document(doc: DocumentRecord, rev: int) -> tantivy.Document:
 
 def names_by_field(doc: DocumentRecord) -> dict[str, list[str]]:
     """Return the ``NAMES`` of a document."""
-    given = called(doc.path, doc.aliases), names_meant(doc.path, doc.links)
-    return dict(zip(NAMES, given, strict=True))
+    own = called(doc.path, given_names(doc.aliases, doc.metadata))
+    return dict(zip(NAMES, (own, names_meant(doc.path, doc.links)), strict=True))
 
 
 _SIGNS = {form: sign for sign, form in FORMS.items()}

@@ -16,7 +16,15 @@ from kb_app._search.lookup import document_named
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
 from kb_core.filters import OneOf, Words, all_of
-from kb_core.linking import called, is_by_name, last_names, paths_meant, spelled, target_of
+from kb_core.linking import (
+    called,
+    given_names,
+    is_by_name,
+    last_names,
+    paths_meant,
+    spelled,
+    target_of,
+)
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_search.snippets import word_end, word_start
@@ -66,7 +74,11 @@ def _leading_to(snapshot: IndexSnapshot, doc: StoredDoc) -> Iterator[tuple[Store
 
 
 def _names(doc: StoredDoc) -> set[str]:
-    return {*called(doc["path"], doc["aliases"]), spelled(doc["title"])} - {""}
+    return {*called(doc["path"], _given(doc)), spelled(doc["title"])} - {""}
+
+
+def _given(doc: StoredDoc) -> list[str]:
+    return given_names(doc["aliases"], doc["metadata"])
 
 
 class _Leads:
@@ -148,7 +160,7 @@ def _way(doc: StoredDoc, parts: Sequence[str]) -> int:
             return 1
         if own[-1].rpartition(".")[0] == name:
             return 2
-        if not folders and name in map(spelled, doc["aliases"]):
+        if not folders and name in map(spelled, _given(doc)):
             return 3
     is_page = name in called(doc["path"]) and own[-2:-1] == [name]
     return 4 if is_page and own[-1 - len(parts) : -1] == parts else 0

@@ -104,7 +104,8 @@ class RecordsContract(Contract):
         world = self.world()
         wiki = {"kind": "wiki", "target": "Kiln Log#Firing", "text": "log", "start": 0}
         path = {"kind": "markdown", "target": "../logs/Kiln%20Log.md", "text": "", "start": 0}
-        world.write("logs/Kiln Log.md", "Text.", aliases=("The  Kiln", "e\u0301tude"))
+        known = {"aliases": ("The  Kiln", "e\u0301tude"), "metadata": {"user": {"ID": 20_240_312}}}
+        world.write("logs/Kiln Log.md", "Text.", **known)
         world.write("guide/README.md", "Text.", links=(path,))
         world.write("b.md", "Text.", links=(wiki, {**wiki, "target": "x" * 200}))
 
@@ -112,7 +113,7 @@ class RecordsContract(Contract):
             return [doc["path"] for doc in docs]
 
         seen = world.snapshot()
-        for name in ("kiln log", "kiln log.md", "the kiln", "\xe9tude"):
+        for name in ("kiln log", "kiln log.md", "the kiln", "\xe9tude", "20240312"):
             assert paths(seen.docs_called([name])) == ["logs/Kiln Log.md"]
         assert paths(seen.docs_called(["nothing", "guide", "b"])) == ["b.md", "guide/README.md"]
         assert paths(seen.docs_linking(["kiln log"])) == ["b.md", "guide/README.md"]

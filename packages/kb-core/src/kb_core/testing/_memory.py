@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 
 from kb_core.clock import to_epoch
 from kb_core.filters import FIELDS, And, Filter, Glob, Not, OneOf, Or, Range, Tagged, Words
-from kb_core.linking import called, names_meant
+from kb_core.linking import called, given_names, names_meant
 from kb_core.media import TrustLevel
 from kb_core.ports import StoredChunk, StoredDoc, StoredFile, TextBatch
 from kb_core.records import ChunkRecord, Control, DocumentRecord, FileRecord
@@ -417,7 +417,11 @@ class MemorySnapshot:
         return {doc["doc_key"]: doc for doc in self.docs(OneOf("doc_key", tuple(keys)))}
 
     def docs_called(self, names: Sequence[str], /) -> list[StoredDoc]:
-        return [d for d in self.docs(None) if {*names} & {*called(d["path"], d["aliases"])}]
+        return [
+            doc
+            for doc in self.docs(None)
+            if {*names} & {*called(doc["path"], given_names(doc["aliases"], doc["metadata"]))}
+        ]
 
     def docs_linking(self, names: Sequence[str], /) -> list[StoredDoc]:
         return [d for d in self.docs(None) if {*names} & {*names_meant(d["path"], d["links"])}]
