@@ -208,6 +208,13 @@ SAME = [
         {"limit": 1, "offset": 1, "trust_min": "primary"},
         "doc_summary_list",
     ),
+    Same("list backlinks locks.md", "links", {"doc": "locks.md"}, "link_list"),
+    Same(
+        "list links locks.md --limit 1 --offset 1",
+        "links",
+        {"doc": "locks.md", "direction": "out", "limit": 1, "offset": 1},
+        "link_list",
+    ),
     Same("schema", "schema", {}, "schema"),
     Same("status", "status", {}, "file_status"),
     Same(
@@ -270,6 +277,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("grep", {"pattern": "x", "source": "nope"}, "invalid_input"),
     ("list_docs", {"limit": 0}, "invalid_input"),
     ("list_docs", {"tags": ["x"]}, "invalid_input"),
+    ("links", {"doc": "never.md"}, "doc_not_found"),
+    ("links", {"doc": "locks.md", "direction": "up"}, "invalid_input"),
     ("schema", {"x": 1}, "invalid_input"),
     ("status", {"state": "lost"}, "invalid_input"),
     ("status", {"limit": 0}, "invalid_input"),
