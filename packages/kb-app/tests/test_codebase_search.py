@@ -268,7 +268,7 @@ def test_a_path_limits_to_a_folder_or_file_of_a_source_or_repository(
     response = search(engine, query="token error authentication page", path=path)
 
     assert paths(response) == found
-    meant = {"src/aut": "src", "lib/validator.py": "src/auth/validator.py"}.get(path)
+    meant = {"src/aut": "src/auth", "lib/validator.py": "src/auth/validator.py"}.get(path)
     also = f"; did you mean {meant!r}?" if meant else ""
     assert response.get("warnings", []) == (
         [] if found else [f"path {path!r} holds nothing that is indexed{also}"]

@@ -189,6 +189,8 @@ def test_a_path_or_a_filter_that_nothing_has_is_told() -> None:
         ("lib/walks", "; did you mean 'lib/deep/walks' or 'src/walks'?"),
         ("src/deep/walks/", "; did you mean 'src/walks' or 'lib/deep/walks'?"),
         ("lib\\swims", "; did you mean 'lib'?"),
+        ("lib/deep/walk", "; did you mean 'lib/deep/walks'?"),
+        ("src/walks/aa.py", "; did you mean 'src/walks/a.py'?"),
         ("nowhere/at/all", ""),
     ],
 )

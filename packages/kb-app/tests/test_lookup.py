@@ -203,6 +203,16 @@ def test_code_is_searched_below_an_absolute_path_of_a_source(
     assert PATH in {hit["doc_path"] for hit in whole["hits"]}
 
 
+def test_an_absolute_pattern_is_told_with_the_one_that_is_meant(
+    kb: KnowledgeBase, world: tuple[Path, Config, Parts]
+) -> None:
+    narrow = SearchFilters(path_glob=(str(world[0] / "deep"),))
+    found = kb.search(SearchQuery(text="otter", mode=SearchMode.LEXICAL, filters=narrow))
+
+    (said,) = found.warnings
+    assert said.endswith("matches no path; did you mean 'deep/**'?")
+
+
 @pytest.mark.parametrize("text", ["deep", "deep/", "./deep/My Notes", "My Notes/"])
 def test_a_folder_is_no_document_and_says_how_many_it_has(kb: KnowledgeBase, text: str) -> None:
     with pytest.raises(DocNotFound) as refused:

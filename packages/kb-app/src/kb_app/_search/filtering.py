@@ -180,14 +180,24 @@ def _unknown(row: FilterSpec, value: str, snapshot: IndexSnapshot) -> str:
 
 def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
     said = f"{row.name} {quoted(pattern)} matches no path"
-    deeper = f"**/{pattern.lstrip('/')}"
-    if _is_known(row, deeper, snapshot):
-        return f"{said}; did you mean {quoted(deeper)}?"
+    for meant in _meant(pattern, snapshot):
+        if meant != pattern and _is_known(row, meant, snapshot):
+            return f"{said}; did you mean {quoted(meant)}?"
     if file := left_out(snapshot, [_WILD.split(nfc(pattern))[0]]):
         return f"{said} that is indexed: {file['path']} is {told_of(file)}"
     known = sorted(_beginnings(snapshot, _SHOWN + 1))
     more = ", …" if len(known) > _SHOWN else ""
     return f"{said}; paths begin with {', '.join(known[:_SHOWN])}{more}" if known else said
+
+
+def _meant(pattern: str, snapshot: IndexSnapshot) -> Iterator[str]:
+    """Yield what a pattern may mean: deeper, as Windows has it, absolute, or a folder."""
+    slashed = pattern.replace("\\", "/")
+    roots = (str(known.get("root") or "") for known in snapshot.control.sources.values())
+    inside = [slashed.removeprefix(f"{root}/") for root in roots if slashed.startswith(f"{root}/")]
+    for one in dict.fromkeys((pattern, slashed, *inside)):
+        bare = one.strip("/")
+        yield from (one, f"**/{one.lstrip('/')}", f"{bare}/**", f"**/{bare}/**")
 
 
 def _beginnings(snapshot: IndexSnapshot, most: int) -> list[str]:

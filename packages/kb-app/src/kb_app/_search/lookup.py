@@ -13,14 +13,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
 from kb_app._ingest.seeing.files import is_utf8
 from kb_app._media import has_lines
-from kb_app._search.filtering import left_out, told_of
+from kb_app._search.filtering import left_out, nearest_of, told_of
 from kb_app.shown import count
 from kb_core.citations import (
     CellSpan,
@@ -281,8 +280,8 @@ def did_you_mean(snapshot: IndexSnapshot, path: str) -> str:
 def _called_as(snapshot: IndexSnapshot, path: str) -> list[str]:
     """Return a few folders and files that *path*, at which nothing is, may mean.
 
-    They are called as it is, those first that share most of it; else it is the one above it that
-    is there.
+    They are called as it is, those first that share most of it; else it is what is nearly called
+    so in the folder above that is there, or that folder.
     """
     parts = [part for part in slashed_path(nfc(path)).split("/") if part not in {"", "."}]
     if not parts or not all(len(part) <= _LONGEST_END and is_utf8(part) for part in parts):
@@ -293,9 +292,12 @@ def _called_as(snapshot: IndexSnapshot, path: str) -> list[str]:
     if alike := {tuple(each[: each.index(parts[-1]) + 1]) for each in paths if parts[-1] in each}:
         best = sorted(alike, key=lambda each: (-len({*each} & {*parts}), len(each), each))
         return ["/".join(each) for each in best[:_FEW]]
-    above = ("/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1))
-    there = (each for each in above if snapshot.count_docs(Glob(f"/{literal_glob(each)}/**")))
-    return [*islice(there, 1)]
+    for depth in range(len(parts) - 1, 0, -1):
+        folder = "/".join(parts[:depth])
+        if inside := snapshot.docs(Glob(f"/{literal_glob(folder)}/**")):
+            near = nearest_of(parts[depth], {doc["path"].split("/")[depth] for doc in inside})
+            return [f"{folder}/{near}" if near else folder]
+    return []
 
 
 def file_named(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
