@@ -527,29 +527,31 @@ def test_a_file_that_says_much_comes_before_one_that_says_it_once(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("folder", "ending", "question", "first"),
+    ("folder", "ending", "question", "by_words", "by_both"),
     [
-        ("src", "py", "lock of the writer", "src/once.py"),
-        ("docs", "md", "lock of the writer", "docs/much.md"),
-        ("docs", "md", "what is the lock of the writer", "docs/once.md"),
+        ("src", "py", "what is the lock of the writer", "src/once.py", "src/much.py"),
+        ("docs", "md", "lock of the writer", "docs/much.md", "docs/much.md"),
+        ("docs", "md", "what is the lock of the writer", "docs/once.md", "docs/much.md"),
     ],
 )
-def test_further_passages_count_of_a_page_where_code_is_not_asked_for(
-    tmp_path: Path, folder: str, ending: str, question: str, first: str
+def test_further_passages_of_a_file_count_by_words_of_pages_where_code_is_not_asked_for(
+    tmp_path: Path, folder: str, ending: str, question: str, by_words: str, by_both: str
 ) -> None:
     world = SearchWorld(tmp_path)
     opens = "def held{}():\n    return '{}'" if ending == "py" else "# Held {}\n\n{}"
     best = opens.format("", "the lock of the writer: a lock of one writer, whose lock it is")
-    more = "the lock of a writer, that is held by whoever came before some others did, number"
+    more = {
+        "py": "the lock of the writer, one lock of a writer, number",
+        "md": "the lock of a writer, that is held by whoever came before some others did, number",
+    }[ending]
     several = "\n\n".join(opens.format(f"_{n}", f"{more} {n}") for n in range(4))
     world.put(
         world.corpus.document(f"{folder}/once.{ending}", best + "\n"),
         world.corpus.document(f"{folder}/much.{ending}", several + "\n"),
     )
 
-    response = search(world.engine(model_key=None), query=question)
-
-    assert response["hits"][0]["doc_path"] == first
+    for engine, first in ((world.engine(model_key=None), by_words), (world.engine(), by_both)):
+        assert search(engine, query=question)["hits"][0]["doc_path"] == first
 
 
 def test_the_filter_of_a_role_passes_the_files_that_have_it(tmp_path: Path) -> None:

@@ -255,10 +255,11 @@ _WIDE = 100
 known by its other passages."""
 
 _SUPPORT, _FADING, _SUPPORTERS = 0.3, 0.5, 3
-"""What the next passages of a page add to its best one: this share of the second, and half as
-much of each further one, unless code is asked for. Of code none do, since each passage counts
-with its document already: of 293 questions about sixteen repositories the mean reciprocal rank is
-.52 so, .50 without any and .48 where .4 was added in every file."""
+"""What the next passages of a file add to its best one: this share of the second, and half as
+much of each further one. By words alone, where a passage counts with its document already, those
+of pages do, unless code is asked for: of 293 questions about sixteen repositories the mean
+reciprocal rank is .52 so, .50 without any and .48 where .4 was added in every file. By meaning,
+too, of 92 questions about five, it is .63 with all, and .61 so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +410,7 @@ def _weighed(
 ) -> list[Merged]:
     """Return the results in the order of what they are, too; *asked* has the query of each list.
 
-    A page with several good passages is what was looked for more often than one with a single
+    A file with several good passages is what was looked for more often than one with a single
     lucky one. ``base`` is what changes. The best one stays as good as the best one was.
     """
     wishes = {at: wish_of(asked[at]) for at in {one.shown_for for one in merged}}
@@ -418,12 +419,14 @@ def _weighed(
         for one in merged
     ]
     order = sorted(range(len(merged)), key=lambda at: -bases[at])
+    by_meaning = {one.shown_for for one in merged if one.row.fused.vector_rank is not None}
     files: dict[str, list[int]] = {}
     for at in order:
         files.setdefault(chunks[merged[at].row.chunk_key]["doc_id"], []).append(at)
     for first, *others in files.values():
-        page = chunks[merged[first].row.chunk_key]
-        if role_of(page) is not FileRole.DOCS or wishes[merged[first].shown_for].is_of_code:
+        one = merged[first]
+        is_told = role_of(chunks[one.row.chunk_key]) is FileRole.DOCS
+        if one.shown_for not in by_meaning and (wishes[one.shown_for].is_of_code or not is_told):
             continue
         more = [bases[at] * _FADING**n for n, at in enumerate(others[:_SUPPORTERS])]
         bases[first] += _SUPPORT * sum(more)
