@@ -407,6 +407,26 @@ def test_a_year_that_stands_in_a_date_is_not_missing(question: str, missing: set
 
 
 @pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("How much was the sale in February 2024?", "| 2024-02 | 188 |"),
+        ("Wie hoch war der Sale am 5. März 2024?", "| 05.03.2024 | 140 |"),
+    ],
+)
+def test_a_row_of_a_month_in_figures_is_asked_for_by_its_name(question: str, row: str) -> None:
+    table = "| Date | Sale |\n|---|---|\n| 2024-01 | 210 |\n| 2024-02 | 188 |\n| 05.03.2024 | 140 |"
+    words = (KnownWord(("sale",), 1.0), KnownWord(("februari", "märz", "marz"), 1.0))
+    known = KnownWords(share=1.0, full_match=1.0, words=words)
+
+    found = evidence_of(question, [chunk(table)], [1.0], known, Near(0.85))
+
+    assert found is not None
+    header, *told = [piece.text for piece in found.passages[0].pieces if not piece.is_outdone]
+    assert (header, told) == ("| Date | Sale |", [row])
+    assert not found.missing
+
+
+@pytest.mark.parametrize(
     ("year", "title", "is_refused"),
     [("2021", "Sales", False), ("2018", "Sales", True), ("2018", "Sales of 2018", False)],
 )

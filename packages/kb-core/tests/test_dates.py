@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from kb_core.dates import date_of_title, dates_in, without
+from kb_core.dates import date_of_title, dates_in, with_months, without
 
 TODAY = date(2026, 11, 23)
 """A Monday."""
@@ -109,3 +109,21 @@ def test_any_text_at_any_time_has_periods_or_none(text: str, today: date) -> Non
         assert all(first <= last for first, last in named.periods)
     assert len(without(text, found)) <= len(text)
     date_of_title(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "told"),
+    [
+        ("| 2024-02 | 188 |", "gas in February 2024", "| 2024-02 February | 188 |"),
+        ("2024-02-05,9", "on 5 February", "2024-02-05 5 February,9"),
+        ("05.02.2024;9 05.02.24", "im Februar", "05.02.2024 5 Februar;9 05.02.24 5 Februar"),
+        ("2024/02/11 * Rent", "en février 2024", "2024/02/11 11 février * Rent"),
+        ("2024-03 and v2024-02-01.2", "in February", "2024-03 and v2024-02-01.2"),
+        ("1.2.3 and 10.02.2024.1", "in February", "1.2.3 and 10.02.2024.1"),
+        ("2024-05", "what may I do", "2024-05"),
+    ],
+)
+def test_a_date_in_figures_is_told_in_the_words_that_are_asked(
+    text: str, asked: str, told: str
+) -> None:
+    assert with_months(text, asked) == told

@@ -16,7 +16,8 @@ from functools import cache
 
 from kb_core.values import dataclass, lazy_pattern
 
-__all__ = ["DateAsked", "DateNamed", "Period", "date_of_title", "dates_in", "without"]
+__all__ = ["DateAsked", "DateNamed", "Period", "date_of_title", "dates_in", "with_months"]
+__all__ += ["without"]
 
 Period = tuple[date, date]
 """First and last day."""
@@ -76,6 +77,10 @@ _FIRST, _LATEST = date(1990, 1, 1), date(2100, 1, 1)
 """A title outside of these is about a day, and not of it."""
 _FEW_WORDS = 3
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
+_FIGURES = lazy_pattern(
+    r"(?<![\w.-])(?:(?P<year>(?:19|20)\d\d)[-/](?P<month>0[1-9]|1[0-2])(?:[-/](?P<day>[0-3]\d))?"
+    r"|([0-3]?\d)\.(0?[1-9]|1[0-2])\.(?:(?:19|20)\d\d|\d\d))(?!\w|[-.]\d)"
+)
 _CLOCK = lazy_pattern(r"\b\d{1,2}[:.]\d{2}\b|(?i:\b[ap]\.?m\b\.?|\b(?:on|at|am|the|of|um|el)\b)")
 
 
@@ -119,6 +124,30 @@ def without(text: str, dates: list[DateNamed]) -> str:
     for each in reversed(dates):
         text = f"{text[: each.start]} {text[each.end :]}"
     return re.sub(r"\s+(?=[?.,!;:]|$)", "", " ".join(text.split())).lstrip(",;: ")
+
+
+def with_months(text: str, asked: str) -> str:
+    """Return *text* with days and months that are figures in words, too, as *asked* has them.
+
+    Where that names February, ``2024-02`` is *2024-02 February* and ``05.02.2024`` *05.02.2024 5
+    February*: nobody asks for a row of a table by its figures.
+    """
+    months = _months_in(asked)
+
+    def told(match: re.Match[str]) -> str:
+        given = [each for each in match.groups() if each is not None]
+        day = given[0] if match["year"] is None else match["day"]
+        word = months.get(int(match["month"] or given[1]))
+        return " ".join(filter(None, (match[0], day and str(int(day)), word))) if word else match[0]
+
+    return _FIGURES.sub(told, text) if months else text
+
+
+def _months_in(text: str) -> Mapping[int, str]:
+    """Return the months that *text* names, by their numbers, as it writes them."""
+    spans = (text[each.start : each.end] for each in dates_in(text, date.max))
+    words = (word for span in spans for word in re.findall(r"[^\W\d_]+", span))
+    return {_MONTH[word.casefold()]: word for word in words if word.casefold() in _MONTH}
 
 
 def date_of_title(title: str) -> date | None:

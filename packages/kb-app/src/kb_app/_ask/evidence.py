@@ -36,6 +36,7 @@ from kb_app._ask.code_blocks import blocks, statement
 from kb_app._ask.facts import dull_stems, particulars, read, years_in
 from kb_app._ask.languages import TOLD, asked_in, empty_words
 from kb_app._search.defining import is_constant, values_given
+from kb_core.dates import with_months
 from kb_core.media import Media
 from kb_core.ports import CloseReader, StoredChunk, never
 from kb_core.search import KnownWords, PartReading
@@ -224,7 +225,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     """
     holding = _Holding(known)
     constants = constants_of(question)
-    cut = [_cut(chunk, holding, constants) for chunk in chunks]
+    cut = [_cut(chunk, holding, constants, question) for chunk in chunks]
     readings: Sequence[Sequence[PartReading]]
     if reader is not None:
         read = reader.read(rest or question, [each.read for each in cut], stop=stop)
@@ -253,7 +254,9 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
         asking,
         is_read=reader is not None,
         is_narrowed=rest is not None,
-        unnamed=tuple(map(_unnamed, asked, chunks)),
+        unnamed=tuple(
+            _unnamed(each, chunk, question) for each, chunk in zip(asked, chunks, strict=True)
+        ),
         named=max(map(len, asked), default=0),
     )
 
@@ -324,14 +327,15 @@ def bare(text: str) -> str:
     return _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
-def _unnamed(asked: Mapping[str, str], chunk: StoredChunk) -> frozenset[str]:
+def _unnamed(asked: Mapping[str, str], chunk: StoredChunk, question: str) -> frozenset[str]:
     """Return what of *asked* neither a chunk nor what stands over it has."""
     if not asked:
         return frozenset()
     over = " ".join((chunk["title"], *chunk["heading_path"], chunk["path"]))
-    found = read(f". {over} {chunk['text']}", chunk["lang"])
+    text = f"{over} {with_months(chunk['text'], question)}"
+    found = read(f". {text}", chunk["lang"])
     has = {*found.names, *found.words, *(value for value, _ in found.figures)}
-    has |= years_in(f"{over} {chunk['text']}")
+    has |= years_in(text)
     return frozenset(word for form, word in asked.items() if form not in has)
 
 
@@ -367,13 +371,15 @@ class _Cut(NamedTuple):
         return [*self.titles, *chain.from_iterable(parts)]
 
 
-def _cut(chunk: StoredChunk, holding: _Holding, constants: frozenset[str]) -> _Cut:
+def _cut(chunk: StoredChunk, holding: _Holding, constants: frozenset[str], question: str) -> _Cut:
     lang, over = chunk["lang"], dict.fromkeys((chunk["title"], *chunk["heading_path"]))
     parts = units_of(chunk)
     given: list[Unit] = []
     if constants and chunk["media"] == Media.CODE.value:
         parts, given = _by_constants(parts, chunk, constants)
     texts = [chunk["text"][unit.start : unit.end] for unit in parts]
+    if chunk["media"] != Media.CODE.value:
+        texts = [with_months(text, question) for text in texts]
     held = [holding.words_in(text, lang) for text in texts]
     named = " ".join(over)
     around = holding.words_in(f"{named} {analyze(named).ident}", lang)
