@@ -81,6 +81,7 @@ def spelled(kb: KnowledgeBase, root: Path) -> dict[str, str]:
         "citation": "deep/My%20Notes/Callouts.md#L7",
         "line": f"{PATH}:7",
         "line and column": f"{PATH}:7:2",
+        "lines of a link": f"{PATH}:L7-L7",
         "absolute line": f"{root / PATH}:7",
         "end": "Callouts.md",
         "end of two": "My Notes/Callouts.md",
@@ -186,10 +187,24 @@ def test_what_names_nothing_is_said_to(kb: KnowledgeBase, text: str) -> None:
 
 def test_a_file_of_another_folder_is_named_by_its_name(kb: KnowledgeBase) -> None:
     name = PATH.rpartition("/")[2]
-    for place in (f"nowhere/{name}", f"nowhere/{name}:3-4", f"nowhere/{name}#L3"):
+    nearly = "deep/My Notes/Callout.md"
+    for place in (f"nowhere/{name}", f"nowhere/{name}:3-4", f"nowhere/{name}#L3", nearly):
         with pytest.raises(DocNotFound) as refused:
             kb.fetch(place)
         assert refused.value.hint == f"did you mean {PATH}?"
+
+
+def test_of_many_files_of_a_name_those_are_named_that_share_most_of_the_path(
+    tmp_path: Path,
+) -> None:
+    corpus, index = Corpus(), MemoryIndex()
+    paths = ["src/utils.js", *(f"lib/{n}/utils.js" for n in range(9))]
+    index.publish(corpus.publication(*(corpus.document(path, "x = 1\n") for path in paths)))
+    with KnowledgeBase(Config.inside(tmp_path), memory_parts(index, HashEmbedder())) as kb:
+        for place in ("app/src/utils.js:3", "app\\src\\utils.js"):
+            with pytest.raises(DocNotFound) as refused:
+                kb.fetch(place)
+            assert str(refused.value.hint).startswith("did you mean src/utils.js, lib/0/utils.js")
 
 
 def test_code_is_searched_below_an_absolute_path_of_a_source(

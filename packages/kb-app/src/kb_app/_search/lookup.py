@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 _AT_LINE = re.compile(
-    r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9})|:\d{1,9})?:?", re.DOTALL
+    r"(?P<path>.+?):L?(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9})|:\d{1,9})?:?", re.DOTALL
 )
 """What ends in a line; a name may have line ends."""
 _AT_PAGE = re.compile(r"(?P<path>.+?)(?:,? page |,? p\. ?|[ :,]page=)(?P<page>\d{1,6})", re.DOTALL)
@@ -265,10 +265,11 @@ def _inside(snapshot: IndexSnapshot, text: str) -> str:
 
 
 def _called_alike(snapshot: IndexSnapshot, text: str) -> list[str]:
-    """Return the paths of a few documents whose names are that of a file in another folder."""
-    names = dict.fromkeys(path.rpartition("/")[2] for path, _ in _readings(text) if "/" in path)
-    docs = [doc for name in names if is_utf8(name) for doc in _ending_so(snapshot, name, None)]
-    return [doc["path"] for doc in docs[:_FEW]] if len(docs) <= _LISTED else []
+    """Return the paths of a few documents that *text*, which names none, may mean."""
+    paths = (path for path, _ in _readings(text) if "/" in path)
+    alike = (_called_as(snapshot, path) for path in paths)
+    docs = ([one for one in each if snapshot.docs(OneOf("path", (one,)))] for each in alike)
+    return next(filter(None, docs), [])
 
 
 def did_you_mean(snapshot: IndexSnapshot, path: str) -> str:
