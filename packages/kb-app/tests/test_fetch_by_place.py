@@ -118,6 +118,13 @@ def test_a_place_that_is_none_is_refused_by_name(place: Place, message: str) -> 
         kb.fetch(place)
 
 
+def test_several_lines_of_one_place_are_refused_with_the_way_out() -> None:
+    with kb_of(document("a.md", HEADED)) as kb, pytest.raises(InvalidInput) as caught:
+        kb.fetch({"path": "a.md", "lines": "1-2,5-7"})
+
+    assert "as places" in (caught.value.hint or "")
+
+
 def test_lines_that_cannot_be_are_told_with_those_that_there_are() -> None:
     for place in ("a.md:0-3", {"path": "a.md", "lines": "0-3"}):
         with kb_of() as kb, pytest.raises(InvalidInput) as caught:

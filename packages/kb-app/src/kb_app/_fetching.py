@@ -127,7 +127,8 @@ def _read_lines(given: object) -> tuple[int, int | None]:
         return given[0], given[1]
     found = _LINES.fullmatch(given.strip()) if isinstance(given, str) else None
     if found is None:
-        raise _bad("lines", given, "lines such as '40-80', '40' or '40-'")
+        several = 'give several as places: ["a.md:40-80", "a.md:120-130"]'
+        raise _bad("lines", given, "lines such as '40-80', '40' or '40-'", hint=several)
     first = int(found["first"])
     if found["open"] is None:
         return first, first
@@ -140,9 +141,10 @@ def _read_context(given: object) -> int:
     return given
 
 
-def _bad(field: str, value: object, expected: str) -> InvalidInput:
+def _bad(field: str, value: object, expected: str, hint: str | None = None) -> InvalidInput:
     return InvalidInput(
         f"{field} {as_given(value)} is not {expected}",
+        hint=hint,
         details={"field": field, "value": value, "expected": expected},
     )
 
