@@ -540,6 +540,8 @@ def test_a_chat_that_telegram_exports_as_pages_says_who_wrote_what_and_when() ->
     )
 
     assert told.metadata.title == "Trip"
+    assert str(told.metadata.created)[:10] == "2024-03-12"
+    assert str(told.metadata.updated)[:10] == "2024-03-13"
     assert told.text.split("\n") == [
         *("2024-03-12", "", "- Ann (18:05): The key is under the stone"),
         *("- Ann (18:05): Feed the cat", "", "2024-03-13", "", "- Bo (18:05): Yes"),

@@ -9,14 +9,15 @@ when. Each stands where the file has it. Pure, and linear in the input.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.markup import BLOCKS, Element, Markup, Run
 from kb_core.citations import LineSpan
 from kb_core.documents import Link
 
-__all__ = ["read_exported"]
+__all__ = ["Exported", "read_exported"]
 
 _BOOKMARKS = re.compile(r"\s{0,200}<!DOCTYPE NETSCAPE-Bookmark-file", re.IGNORECASE)
 _TELEGRAM = re.compile(r"<div\s+class=\"page_body chat_page\"")
@@ -31,10 +32,21 @@ _FILE = re.compile(r"\S\.\w{2,5}$")
 _WHEN = re.compile(r"(\d\d)\.(\d\d)\.(\d{4}) (\d\d:\d\d)")
 
 
-def read_exported(page: Markup, source: str) -> tuple[str, Draft, list[Link]] | None:
-    """Return the title, the text and the links of such a page, which is *source*; else ``None``."""
+class Exported(NamedTuple):
+    """What is read of such a page."""
+
+    draft: Draft
+    links: Sequence[Link] = ()
+    title: str = ""
+    """Where another than the page's own is told."""
+    days: Sequence[str] = ()
+    """On which something was written, ``2024-05-31``, in their order."""
+
+
+def read_exported(page: Markup, source: str) -> Exported | None:
+    """Return what such a page says, which is *source*; ``None`` where it is none."""
     if _BOOKMARKS.match(source):
-        return ("", *_bookmarks(page))
+        return _bookmarks(page)
     if _TELEGRAM.search(source, 0, _LOOKED_AT):
         return _telegram(page)
     return None
@@ -80,7 +92,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _bookmarks(page: Markup) -> tuple[Draft, list[Link]]:
+def _bookmarks(page: Markup) -> Exported:
     written, links = _Written(page), list[Link]()
     depths = [0] * len(page.elements)
     for element in page.elements:
@@ -94,7 +106,7 @@ def _bookmarks(page: Markup) -> tuple[Draft, list[Link]]:
             written.add("paragraph", _own(page, element), element)
         elif element.tag == "a" and (link := _bookmark(written, element)):
             links.append(link)
-    return written.draft, links
+    return Exported(written.draft, links)
 
 
 def _bookmark(written: _Written, element: Element) -> Link | None:
@@ -111,8 +123,8 @@ def _bookmark(written: _Written, element: Element) -> Link | None:
     return None if start is None or not address else Link("html", address, title, start)
 
 
-def _telegram(page: Markup) -> tuple[str, Draft, list[Link]]:
-    written, title, who, day = _Written(page), "", "", ""
+def _telegram(page: Markup) -> Exported:
+    written, title, who, days = _Written(page), "", "", [""]
     end = 0
     for element in page.elements:
         names = _names(element)
@@ -130,11 +142,11 @@ def _telegram(page: Markup) -> tuple[str, Draft, list[Link]]:
         said = " ".join(_said(written, element, forwarded))
         if not said:
             continue
-        if today and today != day:
+        if today and today != days[-1]:
             written.add("heading", today, element, 2)
-            day = today
+            days.append(today)
         written.add("list_item", f"- {who}{f' ({match[4]})' if match else ''}: {said}", element)
-    return title, written.draft, []
+    return Exported(written.draft, title=title, days=days[1:])
 
 
 def _said(written: _Written, message: Element, forwarded: Element | None) -> Iterator[str]:

@@ -22,8 +22,7 @@ from kb_app._ingest.judging.decode import (
     decode_as,
     said_encoding,
 )
-from kb_app._ingest.making.blocks import Draft
-from kb_app._ingest.making.exported_pages import read_exported
+from kb_app._ingest.making.exported_pages import Exported, read_exported
 from kb_app._ingest.making.languages import detect_language
 from kb_app._ingest.making.main_text import Main, main_text
 from kb_app._ingest.making.markup import Element, Markup, read_markup
@@ -31,7 +30,7 @@ from kb_app._ingest.making.markup_text import Shown, show
 from kb_app._ingest.making.metadata import Hints, parse_date, text_metadata
 from kb_app._ingest.making.versions import HTML as _PARSER
 from kb_core.citations import LineSpan
-from kb_core.documents import Link, Metadata, ParsedDocument, Place, SourceFile
+from kb_core.documents import Metadata, ParsedDocument, Place, SourceFile
 from kb_core.ports import Content
 from kb_core.text import nfc
 from kb_core.values import replace
@@ -73,7 +72,7 @@ class HtmlParser:
         source, warnings = _unpacked(content.data) if is_mailed else _source(content)
         page = read_markup(source)
         if not is_mailed and (exported := read_exported(page, source)):
-            return _list(*exported, page=page, file=file, warnings=warnings)
+            return _listed(exported, page, file, warnings)
         main = main_text(page)
         shown = show(page, main.roots, main.kept)
         return ParsedDocument(
@@ -89,19 +88,21 @@ class HtmlParser:
         )
 
 
-def _list(
-    title: str, draft: Draft, links: Sequence[Link], *, page: Markup, file: SourceFile,
-    warnings: tuple[str, ...],
-) -> ParsedDocument:  # fmt: skip
+def _listed(
+    exported: Exported, page: Markup, file: SourceFile, warnings: tuple[str, ...]
+) -> ParsedDocument:
     """Return the document of a page that a program exported."""
-    title = title or _said(page).get("title", "")
+    draft, days = exported.draft, exported.days
+    title = exported.title or _said(page).get("title", "")
     metadata, _ = text_metadata({}, Hints(path=file.path, heading=title, body=draft.text))
+    if days:
+        metadata = replace(metadata, created=parse_date(days[0]), updated=parse_date(days[-1]))
     return ParsedDocument(
         text=draft.text,
         media=file.media,
         metadata=metadata,
         blocks=tuple(draft.blocks),
-        links=tuple(links),
+        links=tuple(exported.links),
         places=tuple(draft.places),
         warnings=warnings,
         parser_version=_PARSER,
