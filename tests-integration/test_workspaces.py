@@ -256,6 +256,39 @@ def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
     assert home.caches == []
 
 
+@pytest.mark.parametrize("order", [("outer", "inner"), ("inner", "outer")])
+def test_of_sources_that_nest_the_innermost_answers_and_an_outer_folder_has_all(
+    home: Home, order: Sequence[str]
+) -> None:
+    home.write("notes/o.md", "The heron waits for you.\n")
+    home.write("notes/deep/p.md", "The heron waits for them.\n")
+    home.write("notes/deep/in/x.md", "The heron flies from you.\n")
+    home.write("notes/deep/in/b/y.md", "The heron eats what you can.\n")
+    notes = home.path / "notes"
+    said = {
+        "outer": f"id = 'outer'\nroot = '{notes}'\nexclude = ['/deep/in/']\n",
+        "inner": f"id = 'inner'\nroot = '{notes}/deep/in'\n",
+    }
+    home.write(".config/kebab/config.toml", "".join(f"[[sources]]\n{said[id_]}" for id_ in order))
+    home.run("ingest")
+
+    for name, found in (
+        ("deep/in", ["b/y.md", "x.md"]),
+        ("deep/in/b", ["b/y.md"]),
+        ("deep/in/x.md", ["x.md"]),
+        ("deep", ["b/y.md", "deep/p.md", "x.md"]),
+        (".", ["b/y.md", "deep/p.md", "o.md", "x.md"]),
+    ):
+        assert sorted(home.paths("heron", folder=notes / name)) == found, name
+        grepped = home.json("grep", "heron", str(notes / name))["files"]
+        assert sorted(file["doc_path"] for file in grepped) == found, name
+    told = home.run("search", "heron", "--in", str(notes / "deep")).stderr
+    assert "source 'outer' of the knowledge base, below 'deep', and source 'inner'" in told
+    assert len(home.json("grep", "heron", str(home.path))["files"]) == 4
+    home.run("about", str(notes / "deep/in/b"), "Herons that eat")
+    assert load_config(None, {"HOME": str(home.path)}).sources[order.index("inner")].about
+
+
 def test_a_file_is_asked_alone(home: Home) -> None:
     file = home.write("clone/odd [1] #.md", "The otter swims with you.\n")
 

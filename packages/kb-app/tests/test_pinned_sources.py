@@ -243,6 +243,18 @@ def test_a_folder_outside_is_no_way_around(world: tuple[Config, Mapping[str, str
             place_of_folders(config, [Path(known["folder"]) / folder], environ={})
 
 
+def test_a_source_within_one_that_is_allowed_is_none_of_its_folders(
+    world: tuple[Config, Mapping[str, str]],
+) -> None:
+    folder = Path(world[1]["folder"])
+    outer = Source(id="open", root=folder, exclude=("/shut/",))
+    config = _pinned(replace(world[0], sources=(outer, world[0].sources[1])))
+
+    with pytest.raises(ReadonlyMode, match="none of its sources"):
+        place_of_folders(config, [folder / "shut"], environ={})
+    assert place_of_folders(config, [folder], environ={}).within == ()
+
+
 def test_a_name_that_the_index_does_not_have_is_said(
     world: tuple[Config, Mapping[str, str]],
 ) -> None:

@@ -38,7 +38,7 @@ from kb_app._ingest.seeing.files import path_of
 from kb_app._looking import BRIEF_SECS, LATE, LONG_SECS, Hear, Looking
 from kb_app._narrowed import Narrowed
 from kb_app._pinned import refuse_pinned, seen_sources
-from kb_app.config import Config, Index, Source
+from kb_app.config import Config, Index, Source, holder_of
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
 from kb_core.errors import (
@@ -48,7 +48,7 @@ from kb_core.errors import (
     KbError,
     NotIndexed,
 )
-from kb_core.filters import Filter, Glob, OneOf, all_of, literal_glob
+from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ids import text_hash
 from kb_core.search import GrepQuery, SearchQuery
 from kb_core.values import dataclass, field, lazy_pattern, replace
@@ -87,6 +87,8 @@ class Place:
     source: Source | None = None
     below: str = ""
     """Where in the source the folder is; empty for all of it."""
+    within: tuple[str, ...] = ()
+    """Other sources whose folders lie in the folder."""
     data_dir: Path = Path()
     """That of the person's knowledge base."""
     environ: Mapping[str, str] = field(default_factory=paths.environment)
@@ -98,7 +100,8 @@ class Place:
         if self.source is None:
             return f"the folder {shown}" if len(self.folders) == 1 else f"the folders {shown}"
         below = f", below '{self.below}'" if self.below else ""
-        return f"source '{self.source.id}' of the knowledge base{below}"
+        others = "".join(f", and source '{source_id}'" for source_id in self.within)
+        return f"source '{self.source.id}' of the knowledge base{below}{others}"
 
     def open(self, *, readonly: bool = False, hear: Hear | None = None) -> KnowledgeBase:
         """Open what answers; *readonly* lets a workspace answer from what it has, unrefreshed."""
@@ -112,11 +115,14 @@ class Place:
 
     @property
     def where(self) -> Filter | None:
-        """What passes of the source: all that is at the folder or below."""
+        """What passes: all that is at the folder or below."""
         assert self.source is not None  # noqa: S101 - a workspace is not narrowed
         deep = "/**" if self.folders[0].is_dir() else ""
         below = Glob(f"/{literal_glob(self.below)}{deep}") if self.below else None
-        return all_of([OneOf("source_id", (self.source.id,)), below])
+        where = all_of([OneOf("source_id", (self.source.id,)), below])
+        if where is None or not self.within:
+            return where
+        return Or((where, OneOf("source_id", self.within)))
 
 
 def place_of(
@@ -148,12 +154,13 @@ def place_of_folders(
     """Return where these folders are answered from; several are one workspace."""
     real = tuple(dict.fromkeys(real_folder(folder, named_by) for folder in folders))
     if len(real) == 1:
-        for source in seen_sources(config).sources:
-            top = Path(os.path.realpath(source.root))
-            if real[0].is_relative_to(top):
-                below = path_of(str(top), real[0].relative_to(top).as_posix())
-                below = "" if below == "." else below
-                return Place(config, real, source=source, below=below, environ=environ)
+        seen, holder = seen_sources(config).sources, holder_of(config.sources, real[0])
+        if holder and holder[0] in seen:
+            source, inside = holder
+            below = path_of(os.path.realpath(source.root), inside)
+            tops = {each.id: Path(os.path.realpath(each.root)) for each in seen if each != source}
+            within = tuple(id_ for id_, top in tops.items() if top.is_relative_to(real[0]))
+            return Place(config, real, source=source, below=below, within=within, environ=environ)
     refuse_pinned(config, f"reading '{real[0]}', which is in none of its sources,")
     home = homes_in(environ) / text_hash("\0".join(map(str, real)))
     sources: list[Source] = []

@@ -482,7 +482,7 @@ def _documents(snapshot: IndexSnapshot, path: str, source: str | None) -> list[S
 def places_of(
     snapshot: IndexSnapshot, path: str, source: str | None
 ) -> Iterator[tuple[str | None, str]]:
-    """Yield where a path may lie: as it is, and in the sources whose folder holds it.
+    """Yield where a path may lie: as it is, in the sources whose folder holds it, or around them.
 
     Each is a source, ``None`` for any, and a path in it, with the accents that were typed: of
     two files whose names differ by these alone, it is the one that was named.
@@ -497,6 +497,8 @@ def places_of(
                     plain = Path(os.path.normpath(full))
                     if plain.is_relative_to(folder):
                         yield within, plain.relative_to(folder).as_posix()
+                    elif Path(folder).is_relative_to(plain):
+                        yield within, "."
 
 
 def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:

@@ -21,7 +21,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kb_app.config._load import check_chunking, load_config, parse_config, with_sources_of_now
+from kb_app.config._load import (
+    check_chunking,
+    holder_of,
+    load_config,
+    parse_config,
+    with_sources_of_now,
+)
 from kb_app.config._passwords import Passwords, passwords_of
 from kb_app.config._settings import (
     SECTIONS,
@@ -97,6 +103,7 @@ __all__ = [
     "check_chunking",
     "drop_table",
     "free_name",
+    "holder_of",
     "init_config",
     "load_config",
     "migrate_config",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -37,6 +37,7 @@ __all__ = [
     "check_chunking",
     "check_sources",
     "chunking_fault",
+    "holder_of",
     "load_config",
     "parse_config",
     "read_text",
@@ -72,6 +73,20 @@ def chunking_fault(chunking: Chunking, window: int) -> tuple[str, str] | None:
     if chunking.overlap_tokens >= target / 2:
         return "overlap_tokens", f"is not less than half of target_tokens, which is {target}"
     return None
+
+
+def holder_of(sources: Iterable[Source], real: Path) -> tuple[Source, str] | None:
+    """Return the source that *real* is in, and where in it: empty for its folder itself.
+
+    Of sources that nest, it is the innermost: the others leave its folder out.
+    """
+    tops = [(Path(os.path.realpath(source.root)), source) for source in sources]
+    holding = [each for each in tops if real.is_relative_to(each[0])]
+    if not holding:
+        return None
+    top, source = max(holding, key=lambda each: len(each[0].parts))
+    inside = real.relative_to(top).as_posix()
+    return source, "" if inside == "." else inside
 
 
 def check_sources(sources: Sequence[Source], text: ConfigText) -> None:

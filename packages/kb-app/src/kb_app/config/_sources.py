@@ -12,7 +12,13 @@ from typing import Any
 
 from kb_app import paths
 from kb_app.config._files import new_text, toml, write_text
-from kb_app.config._load import RESERVED_IDS, load_config, parse_config, read_text
+from kb_app.config._load import (
+    RESERVED_IDS,
+    holder_of,
+    load_config,
+    parse_config,
+    read_text,
+)
 from kb_app.config._rules import nearest
 from kb_app.config._settings import Config, Source
 from kb_app.config._tables import edited
@@ -145,11 +151,8 @@ def _place(config: Config, place: str, environ: Mapping[str, str]) -> tuple[int,
     if place in ids:
         return ids.index(place), ""
     real = Path(os.path.realpath(paths.path_given("place", place, environ)))
-    for number, source in enumerate(config.sources):
-        root = Path(os.path.realpath(source.root))
-        if real.is_relative_to(root):
-            inside = real.relative_to(root).as_posix()
-            return number, "" if inside == "." else inside
+    if holder := holder_of(config.sources, real):
+        return ids.index(holder[0].id), holder[1]
     close = nearest(place, ids)
     known = f"the sources are {', '.join(ids)}" if ids else "there are none: kebab add FOLDER"
     raise InvalidInput(
