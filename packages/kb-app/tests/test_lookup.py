@@ -316,3 +316,27 @@ def test_of_two_files_that_differ_by_their_accents_it_is_the_one_that_is_named(
         assert kb.grep(GrepQuery(pattern=".", paths=(text,)))["files"][0]["doc_path"] == path
     narrow = SearchFilters(path_glob=(path,))
     assert [doc["doc_path"] for doc in kb.list_docs(narrow)["items"]] == [path]
+
+
+def test_what_was_handed_in_takes_the_name_of_no_file(tmp_path: Path) -> None:
+    embedder = HashEmbedder()
+    corpus = Corpus(embedder)
+    file = str(tmp_path / "plan.md")
+    step = corpus.publication(
+        corpus.document("plan.md", "in May\n"),
+        *(corpus.document(key, "cancelled\n", source_id="_added") for key in ("plan.md", file)),
+    )
+    index = MemoryIndex()
+    sources = {"notes": {"root": str(tmp_path)}, "_added": {}}
+    index.publish(replace(step, sources=sources))
+    kb = KnowledgeBase(Config.inside(tmp_path / "kb"), memory_parts(index, embedder))
+    (own,) = [doc["doc_id"] for doc in kb.list_docs(SearchFilters(source=("notes",)))["items"]]
+    added = [doc["doc_id"] for doc in kb.list_docs(SearchFilters(source=("_added",)))["items"]]
+
+    for text in ("plan.md", "plan.md:1", file, f"{file}#L1", f"file://{file}"):
+        assert kb.fetch(text)["text"] == "in May\n"
+        assert kb.cite(text)["doc_id"] == own
+    (checked,) = kb.verify_citations(["plan.md#L1"])["checks"]
+    assert checked["source_id"] == "notes"
+    assert [kb.fetch(doc)["text"] for doc in added] == ["cancelled\n"] * 2
+    assert kb.cite("plan.md", source="_added")["doc_id"] in added

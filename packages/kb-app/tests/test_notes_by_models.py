@@ -240,6 +240,33 @@ def test_without_a_folder_it_is_kept_as_added_and_says_who_wrote_it(config: Conf
     assert caught.value.details["field"] == "written_by"
 
 
+def test_what_a_model_hands_in_does_not_pass_for_a_file_of_a_source(
+    config: Config, tmp_path: Path
+) -> None:
+    file = tmp_path / "notes/sub/plan.md"
+    file.parent.mkdir()
+    file.write_text("In May.\n", "utf-8")
+    (tmp_path / "notes/empty.md").touch()
+    taken = ("sub/plan.md", "./sub/plan.md", "plan.md", str(file), file.as_uri(), "empty.md")
+    with open_here(replace(config, mcp=Mcp())) as kb:
+        list(kb.ingest(IngestOptions()))
+        for uri in (*taken, kb.fetch("plan.md")["doc_id"]):
+            with pytest.raises(InvalidInput, match="a file of a source is called") as caught:
+                hand_in(kb, source_uri=uri)
+            assert caught.value.details["value"] == uri
+        hand_in(kb, source_uri="https://example.org/plan.md")
+        hand_in(kb, source_uri="https://example.org/plan.md", title="Again")
+        docs = kb.list_docs(SearchFilters(source=("_added",)))["items"]
+        (tmp_path / "notes/plan.md").write_text("In June.\n", "utf-8")
+        list(kb.ingest_text("June?\n", title="Plan", source_uri="plan.md"))
+        list(kb.ingest(IngestOptions()))
+        kb.forget("doc", [str(tmp_path / "notes/plan.md")], dry_run=False)
+        left = [doc["source_id"] for doc in kb.list_docs(SearchFilters())["items"]]
+
+    assert [doc["doc_path"] for doc in docs] == ["https://example.org/plan.md"]
+    assert sorted(left) == ["_added", "_added", "notes"]
+
+
 FORGED = st.sampled_from(["trust_level", "Trust-Level", "trust level", "written_by", "title"])
 
 

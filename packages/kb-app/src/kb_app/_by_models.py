@@ -111,10 +111,11 @@ class ByModels:
 
         It is trusted as ``mcp.trust_level`` says; its front matter can only lower that.
         *written_by* and *based_on*, citations or paths, become its front matter. With
-        ``mcp.notes_dir``, it is a new Markdown file of that folder, and replaces nothing.
+        ``mcp.notes_dir``, it is a new Markdown file of that folder, and replaces nothing; else
+        ``InvalidInput`` for what would be called as a file of a source is.
         """
         self._refuse_readonly("ingest-stdin")
-        from kb_app._ingest.added.offer import HandedText
+        from kb_app._ingest.added.offer import HandedText, key_of_text
         from kb_app._ingest.single import add_text_by_model
 
         self.sources()
@@ -127,5 +128,20 @@ class ByModels:
             written_by=written_by,
             based_on=tuple(based_on),
         )
+        if not self._config.mcp.notes_dir:
+            self._refuse_taken(key_of_text(given))
         run = self._run_for_one(embed=True, stop=stop)
         return add_text_by_model(self._config, given, self._now() * 1_000_000_000, run)
+
+    def _refuse_taken(self, key: str) -> None:
+        """Raise ``InvalidInput`` where *key* names a file of a source: it would pass for that."""
+        from kb_app._search.lookup import taken_name
+        from kb_core.errors import InvalidInput
+
+        snapshot = self._snapshot_or_none()
+        if snapshot is not None and (path := taken_name(snapshot, key)):
+            raise InvalidInput(
+                f"{key!r} is what a file of a source is called: {path!r}",
+                hint="hand it in under another source_uri or title",
+                details={"field": "source_uri", "value": key},
+            )

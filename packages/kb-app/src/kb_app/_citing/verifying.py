@@ -36,6 +36,7 @@ from kb_app._search.lookup import (
     chunks_at,
     chunks_meeting,
     documents_at,
+    files_first,
     in_several_sources,
     spellings,
 )
@@ -292,7 +293,7 @@ class _Verifier:
         docs = documents_at(self._snapshot, given.citation.path, given.source)
         if not docs:
             return self._unknown(given)
-        if len(docs) > 1 and given.content_hash is None:
+        if given.content_hash is None and len(docs := files_first(docs)) > 1:
             raise in_several_sources(docs, given.uri, "uri")
         return min((self._judged(given, doc) for doc in docs), key=lambda c: _BETTER[c.status])
 

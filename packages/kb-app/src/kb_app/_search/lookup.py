@@ -33,6 +33,7 @@ from kb_core.citations import (
     citation_of,
     parse_citation,
 )
+from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
 from kb_core.filters import Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ids import doc_ids_at, enclosed_path, is_id_prefix
@@ -52,6 +53,7 @@ __all__ = [
     "document_named",
     "documents_at",
     "file_named",
+    "files_first",
     "files_named",
     "find",
     "in_several_sources",
@@ -64,6 +66,7 @@ __all__ = [
     "places_of",
     "slashed_path",
     "spellings",
+    "taken_name",
     "unpacked",
 ]
 
@@ -314,6 +317,15 @@ def files_named(snapshot: IndexSnapshot, text: str) -> Sequence[StoredFile]:
     return ()
 
 
+def taken_name(snapshot: IndexSnapshot, text: str) -> str | None:
+    """Return the path of a file of a source that *text* names, in full or by its end, if any."""
+    endings = [where for _, path in _places_read(text) if (where := _ending(path))]
+    named = Or((OneOf("path", tuple(paths_named(snapshot, text))), *endings))
+    there = [row for row in snapshot.files(named) if row["state"] != FileState.DELETED]
+    found = (each for each in (*there, *snapshot.docs(named)) if each["source_id"] != ADDED_SOURCE)
+    return next((each["path"] for each in found), None)
+
+
 def _file_ending_so(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
     """Return the file that *text* is the end of the path of, if that became no document."""
     ends = (path for path, _ in _readings(text) if is_utf8(path) and "." in path)
@@ -485,9 +497,12 @@ def places_of(
     """Yield where a path may lie: as it is, in the sources whose folder holds it, or around them.
 
     Each is a source, ``None`` for any, and a path in it, with the accents that were typed: of
-    two files whose names differ by these alone, it is the one that was named.
+    two files whose names differ by these alone, it is the one that was named. What is in no
+    source, and called by an absolute path, comes after the file that is there.
     """
-    yield source, path
+    as_it_is = (source, path)
+    if is_relative := not path.startswith(("/", "~")):
+        yield as_it_is
     with suppress(ValueError, OSError):  # a null character, a folder that is gone
         full = Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 - leaves an unknown user alone
         for within, known in snapshot.control.sources.items():
@@ -499,6 +514,8 @@ def places_of(
                         yield within, plain.relative_to(folder).as_posix()
                     elif Path(folder).is_relative_to(plain):
                         yield within, "."
+    if not is_relative:
+        yield as_it_is
 
 
 def _ending_so(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
@@ -546,13 +563,22 @@ def no_span(doc: StoredDoc, asked: tuple[int, int], text: str | None, field: str
 
 
 def _only(docs: Sequence[StoredDoc], text: str, field: str) -> StoredDoc:
-    if len(docs) == 1:
-        return docs[0]
     if len({doc["path"] for doc in docs}) > 1:
         raise _several(
             text, [_shown(doc) for doc in docs], "give more of its path, or its id", field
         )
+    docs = files_first(docs)
+    if len(docs) == 1:
+        return docs[0]
     raise in_several_sources(docs, text, field)
+
+
+def files_first(docs: Sequence[StoredDoc]) -> list[StoredDoc]:
+    """Return those *docs* of one path that are files of sources, else all.
+
+    What was handed in may be called anything, and takes no file's name.
+    """
+    return [doc for doc in docs if doc["source_id"] != ADDED_SOURCE] or [*docs]
 
 
 def in_several_sources(docs: Sequence[StoredDoc], text: str, field: str) -> InvalidInput:

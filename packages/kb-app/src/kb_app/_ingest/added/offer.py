@@ -42,6 +42,7 @@ __all__ = [
     "from_file",
     "from_text",
     "key_of_file",
+    "key_of_text",
     "refusal",
     "slug",
 ]
@@ -130,15 +131,14 @@ def refusal(path: Path, why: Skip) -> Offer:
 
 def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
     """Take a text, as of *now_ns*; raise ``InvalidInput`` for what makes no document."""
-    title, uri = checked_title(given), given.source_uri
-    key = slug(title) if uri is None else _checked(uri, "source_uri", _URI_MAX)
+    title, key = checked_title(given), key_of_text(given)
     if given.media not in _GIVEN:
         known = ", ".join(_GIVEN)
         raise _invalid("media", given.media, f"media {given.media!r} is not one of {known}")
     check_text(given)
     kind = Kind(Media(given.media))
     data = _utf8(given.text, "text")
-    file = _source_file(nfc(key), kind, len(data), now_ns)
+    file = _source_file(key, kind, len(data), now_ns)
     verdict = judge_bytes(file, data, settings.caps)
     if not isinstance(verdict, Skip):
         verdict = judge_text(verdict, FileContent(data).text, settings) or verdict
@@ -146,6 +146,13 @@ def from_text(given: HandedText, settings: Settings, now_ns: int) -> Offer:
         return Offer(file=file, refused=verdict)
     asset = asset_name(data, kind.media, TrustLevel(given.trust))
     return Offer(file=file, data=data, asset=asset, title=nfc(title))
+
+
+def key_of_text(given: HandedText) -> str:
+    """Return the path of a text; raise ``InvalidInput`` for what can be none."""
+    uri = given.source_uri
+    key = slug(checked_title(given)) if uri is None else _checked(uri, "source_uri", _URI_MAX)
+    return nfc(key)
 
 
 def check_text(given: HandedText) -> None:
