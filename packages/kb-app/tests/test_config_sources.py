@@ -54,6 +54,22 @@ def test_unless_the_outer_one_excludes_the_inner_one(pattern: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "name", ["in", "x[1]", "a*b", "what?", r"back\slash", "it's", "a^]", "[!x]"]
+)
+def test_the_pattern_that_an_error_proposes_excludes_that_folder_and_no_other(name: str) -> None:
+    file, inner = Path("/c.toml"), f"/n/{name}".replace("\\", "\\\\")
+    text = f'[[sources]]\nid = "two"\nroot = "{inner}"\n[[sources]]\nid = "one"\nroot = "/n"\n'
+    with pytest.raises(ConfigInvalid) as caught:
+        parse_config(text, file, {})
+
+    proposed = str(caught.value.hint).partition(" in source")[0]
+    assert len(parse_config(f"{text}{proposed}\n", file, {}).sources) == 2
+    other = text.replace(f'"{inner}"', '"/n/axb"')
+    with pytest.raises(ConfigInvalid, match="is inside the folder of source 'one'"):
+        parse_config(f"{other}{proposed}\n", file, {})
+
+
 @pytest.mark.parametrize("pattern", ["*.md", "/other/", "!in", "deep.md", "/deep"])
 def test_an_exclusion_of_something_else_does_not_help(pattern: str) -> None:
     with pytest.raises(ConfigInvalid, match="is inside the folder of source 'one'"):

@@ -29,7 +29,7 @@ from kb_app.config._settings import (
 )
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid, ConfigNotFound, IoError, KbError
-from kb_core.values import replace
+from kb_core.values import lazy_pattern, replace
 
 __all__ = [
     "DEFAULT_WINDOW",
@@ -46,6 +46,7 @@ __all__ = [
 
 _SIZES = "16 <= target_tokens <= max_tokens <= window, overlap_tokens < target_tokens / 2"
 
+_ESCAPED = lazy_pattern(r"\\([^^\]])")
 RESERVED_IDS = frozenset({ADDED_SOURCE, ".", ".."})
 
 
@@ -113,12 +114,16 @@ def _check_nested(
         return
     # Of two sources with one folder, the later one is at fault.
     number, holder = (inner, outer) if inside.parts or inner > outer else (outer, inner)
-    pattern = f"/{inside.as_posix()}/"
+    import json  # a string of JSON is one of TOML
+
+    from kb_core.filters import literal_glob
+
+    pattern = json.dumps(f"/{literal_glob(inside.as_posix())}/", ensure_ascii=False)
     raise text.wrong(
         ("sources", number, "root"),
         f"{'is inside' if inside.parts else 'is'} the folder of source {sources[holder].id!r}: "
         "its files would be indexed twice",
-        hint=f"exclude = [{pattern!r}] in source {sources[holder].id!r} keeps them apart"
+        hint=f"exclude = [{pattern}] in source {sources[holder].id!r} keeps them apart"
         if inside.parts
         else None,
     )
@@ -135,6 +140,7 @@ def _excludes(patterns: Sequence[str], folder: PurePath) -> bool:
     parents = [folder, *folder.parents][:-1]
     for pattern in patterns:
         bare = pattern.removesuffix("/**").removesuffix("/*").rstrip("/")
+        bare = _ESCAPED.sub(lambda escaped: f"[{escaped[1]}]", bare)  # as fnmatch has it
         anchored = "/" in bare
         for parent in parents:
             subject = parent.as_posix() if anchored else parent.name
