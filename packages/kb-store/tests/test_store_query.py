@@ -169,6 +169,11 @@ def test_time_memory_and_rows_are_bounded(path: Path) -> None:
     assert answer(path, "FROM range(1000000000)", 3, 30, 256)["truncated"]
 
 
+def test_nothing_is_drawn_into_the_answer_of_a_statement_that_takes_long(path: Path) -> None:
+    """After two seconds DuckDB draws how far it is, on the standard output of the process."""
+    assert rows(path, "SELECT current_setting('enable_progress_bar')") == [[False]]
+
+
 def test_a_statement_that_ends_its_process_is_an_error_and_no_more(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

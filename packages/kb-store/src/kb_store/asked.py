@@ -37,6 +37,7 @@ _ROOM_MB = 2048
 _MOST_CHARS = 32 * _MB
 _CONFINE = (
     "SET TimeZone = 'UTC'",
+    "SET enable_progress_bar = false",  # it is drawn on standard output, where the answer goes
     "SET python_enable_replacements = false",
     "SET enable_external_access = false",
     "SET lock_configuration = true",
