@@ -271,6 +271,26 @@ def test_of_all_texts_that_match_those_with_most_lines_are_kept() -> None:
         assert [each.doc_key for each in of(head).kept] == [6, 13, 20, 27, 34, 41, 48, 5]
 
 
+def test_of_texts_that_are_long_fewer_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(defining, "_ROOM", 100_000)
+    data = b" walk(now)\n" * 10
+    pattern = compile_pattern("walk", word=True)
+    made = (Found(data, "ascii", (key, 0, len(data)), [0], 10) for key in range(2_000))
+
+    found = MostLines(2_000, made, pattern)
+
+    assert (found.files, found.lines) == (2_000, 20_000)
+    assert 200 <= len(found.kept) < 1_000
+
+
+@pytest.mark.parametrize(("query", "most"), [({"max_lines": 250}, 250), ({"max_lines": 260}, 258)])
+def test_as_many_files_are_shown_as_lines_are_asked_for(query: dict[str, Any], most: int) -> None:
+    found = asked(*(document(f"{n}.md", "a walk\n") for n in range(258)), pattern="walk", **query)
+
+    assert len(found["files"]) == most
+    assert found["truncated"] == (most < 258)
+
+
 def test_what_is_defined_where_few_lines_have_it_is_shown_however_many_files_do() -> None:
     uses = [document(f"src/{n}.c", "  walk(1);\n  walk(2);\n", media="code") for n in range(260)]
     body = "walk(int a)\n{\n  return a;\n}\n"

@@ -74,6 +74,8 @@ _OPENING = frozenset(b"{():,=")
 """What a line ends with that begins something."""
 _LETTER = re.compile(rb"[\w\x80-\xff]")
 _SPACE, _BRACE = frozenset(b" \t\n\r\f\v"), ord("{")
+_ROOM, _FEW = 128 << 20, 200
+"""Bytes of texts that are kept to be shown, unless these are so few."""
 _BEGUN = re.compile(rb"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)")
 """What follows a name where it is defined, unlike where it is a type of something else."""
 
@@ -126,12 +128,17 @@ class MostLines:
         self.kept: list[Found] = []
         self._pattern = pattern
         self._can_begin = _begun(pattern)
+        size = 0
         for each in found:
             self.files += 1
             self.lines += each.count
             self.kept.append(each)
+            size += each.end - each.begin
+            if size > _ROOM:
+                most = min(most, max(_FEW, len(self.kept) // 3))
             if len(self.kept) > 3 * most:
                 self._drop(most)
+                size = sum(one.end - one.begin for one in self.kept)
         self._drop(most)
 
     def _drop(self, most: int) -> None:

@@ -42,9 +42,8 @@ __all__ = ["grep", "needs_of"]
 
 SECONDS = 10.0
 """What one call may take."""
-_MOST_FILES = 200
 _MOST_NAMES = 1_000
-"""Files of which only the names are wanted."""
+"""Files of which only the names are wanted, at most, unless more lines may be shown."""
 _MOST_READ = 150
 """So many files at least are read to see what they define."""
 _FIRST = 10
@@ -116,7 +115,7 @@ def grep(
     where, warnings = _where(snapshot, query)
     where = all_of([where, within])
     scan = Scan(pattern, query, time.monotonic() + seconds, stop)
-    most = _MOST_NAMES if query.files_only else min(_MOST_FILES, query.max_lines)
+    most = max(_MOST_NAMES * query.files_only, query.max_lines)
     matching = scan.through(snapshot.texts(where, pattern.needs))
     found = MostLines(max(most, _MOST_READ), matching, pattern)
     total = _count(snapshot, where)

@@ -64,12 +64,12 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
     and settings come last. Off a terminal each line has its path and number before it.
     Finding nothing is not an error.
     """
-    from kb_core.search import GrepQuery
+    from kb_core.search import MAX_GREP_LINES, GrepQuery
 
     names, counts = options.pop("names"), options.pop("counts")
     asked = {name: options.pop(name) for name in ("fixed", "word", "multiline", "context")}
     exact, ignore = options.pop("case_sensitive"), options.pop("ignore_case")
-    most = options.pop("max_lines") or (100 if cli.has_terminal else 10_000)
+    most = options.pop("max_lines") or (100 if cli.has_terminal else MAX_GREP_LINES)
     query = GrepQuery(
         pattern=pattern,
         case="ignore" if ignore else "exact" if exact else "smart",
@@ -94,7 +94,7 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
         color = True  # nothing of it is ours, so nothing is taken out of what a text says
     if lines:
         echo("\n".join(lines), color=color)
-    _tell(cli, found)
+    _tell(cli, found, "--max for more, " if most < MAX_GREP_LINES else "")
 
 
 def _plain(files: Sequence[Shown], *, apart: bool) -> Iterator[str]:
@@ -154,12 +154,12 @@ def _marked(line: Shown) -> str:
     return "".join([*parts, printable(text[at:], keep="\t")]) + ("…" if line.get("cut") else "")
 
 
-def _tell(cli: CliContext, found: Shown) -> None:
+def _tell(cli: CliContext, found: Shown, for_more: str) -> None:
     lines, files = found["total_lines"], found["total_files"]
     said = f"{count(lines, 'line')} in {count(files, 'file')}" if lines else "no lines"
     shown = sum(line["is_match"] for file in found["files"] for line in file["lines"])
     if found["truncated"] and shown:
-        said += f", {shown:,} shown: --max for more, a path or a filter for fewer"
+        said += f", {shown:,} shown: {for_more}a path or a filter for fewer"
     elif found["truncated"]:
         said += f", {len(found['files']):,} files shown: a path or a filter for fewer"
     if not lines or found["truncated"] or cli.has_terminal:
