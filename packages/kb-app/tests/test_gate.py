@@ -111,6 +111,41 @@ def test_who_asks_for_a_name_is_told_what_is_first_said_below_it(text: str, firs
     assert text[best.start : best.end] == first
 
 
+TRAINS = """| Train | Platform | Leaves |
+|---|---|---|
+| S 1 | 3 | 12:00 |
+| RE 7 | 4 | 11:15 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "is_there"),
+    [
+        ("When does RE 7 leave?", True),
+        ("When does the RE7 leave?", True),
+        ("From which platform does S 1 leave?", True),
+        ("Which train leaves from Platform 4?", True),
+        ("Which trains did leave in May 2024?", True),
+        ("Which trains leave within 9 minutes?", True),
+        ("When does RE 9 leave?", False),
+        ("When does RE 12 leave?", False),
+        ("From which platform does S 2 leave?", False),
+        ("When does ICE 4 leave?", False),
+        ("When does S 7 leave?", False),
+        ("Which train leaves from Platform 9?", False),
+    ],
+)
+def test_a_row_of_another_name_with_its_number_is_no_answer(question: str, is_there: bool) -> None:
+    """Whatever else has that number, as shelves of other tables do."""
+    sure = Gate((5.0, *[0.0] * 9), 0.35, 0.6)
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("leav",), 1.0),))
+    chunks = [chunk(TRAINS), chunk("Parts are on shelf 2, 9 and 12.")]
+    found = evidence_of(question, chunks, [1.0, 0.5], known, NearerLater(0.8))
+    assert found is not None
+
+    assert (chance_of(found, sure) > 0.9) == is_there
+
+
 class NearBy(Near):
     """A close reader that knows how near each part is, by its words."""
 

@@ -33,7 +33,14 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from kb_app._ask.code_blocks import blocks, statement
-from kb_app._ask.facts import dull_stems, particulars, read, years_in
+from kb_app._ask.facts import (
+    dull_stems,
+    has_designation,
+    particulars,
+    read,
+    stem_of,
+    years_in,
+)
 from kb_app._ask.languages import TOLD, asked_in, empty_words
 from kb_app._search.defining import is_constant, values_given
 from kb_core.dates import with_months
@@ -271,6 +278,27 @@ def has_name(chunk: StoredChunk, name: str) -> bool:
     return bare(name) in bare(" ".join((chunk["path"], *chunk["heading_path"], chunk["text"])))
 
 
+def is_called(piece: Piece, chunk: StoredChunk, name: str, number: str) -> bool:
+    """Say whether *piece* of *chunk* has a name with its number, as *RE 9*, or is a row of that.
+
+    One of both may stand over a row, as *Platform* does, and a row may begin with the number.
+    """
+    if has_designation(piece.text, name, number):
+        return True
+    if not piece.table:
+        return False
+    header = chunk["text"][slice(*piece.unit.lead)] if piece.unit.lead else ""
+    over = " ".join((chunk["title"], *chunk["heading_path"], chunk["path"], header))
+    lang = chunk["lang"]
+    row, above = (read(f". {text}", lang).content for text in (piece.text, over))
+    called, value = stem_of(name, lang), str(int(number))
+    return (
+        re.match(rf"\W*0*{value}\s*[|\t;,]", piece.text) is not None
+        or (called in above and value in row)
+        or (called in row and value in above)
+    )
+
+
 def units_of(chunk: StoredChunk) -> list[Unit]:
     """Return what a chunk is made of, as is known of its medium."""
     is_table = chunk["media"] == Media.CSV.value
@@ -333,9 +361,7 @@ def _unnamed(asked: Mapping[str, str], chunk: StoredChunk, question: str) -> fro
         return frozenset()
     over = " ".join((chunk["title"], *chunk["heading_path"], chunk["path"]))
     text = f"{over} {with_months(chunk['text'], question)}"
-    found = read(f". {text}", chunk["lang"])
-    has = {*found.names, *found.words, *(value for value, _ in found.figures)}
-    has |= years_in(text)
+    has = read(f". {text}", chunk["lang"]).content | years_in(text)
     return frozenset(word for form, word in asked.items() if form not in has)
 
 

@@ -19,12 +19,22 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from kb_app._ask.languages import asked_in
 from kb_core.values import dataclass
 from kb_search.analysis import analyze, fold
 
-__all__ = ["Reading", "dull_stems", "particulars", "read", "years_in"]
+__all__ = [
+    "Reading",
+    "designations",
+    "dull_stems",
+    "has_designation",
+    "particulars",
+    "read",
+    "stem_of",
+    "years_in",
+]
 
 _SIGNS = "·\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff66-\uff9d"
 _SIGN_RUN = re.compile(rf"[{_SIGNS}]+")
@@ -227,6 +237,34 @@ def particulars(text: str, lang: str | None = None) -> Mapping[str, str]:
     return found
 
 
+def designations(text: str) -> list[tuple[str, str]]:
+    """Return what *text* calls by a name and the number behind it: ``RE`` and ``9`` of *RE 9*.
+
+    Neither is one by itself. Months, years and numbers with a unit are none.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    tokens = list(_TOKEN.finditer(text))
+    return [
+        (name.group(), number.group())
+        for at, (name, number) in enumerate(pairwise(tokens))
+        if number.group().isdecimal()
+        and not _YEAR.fullmatch(number.group())
+        and text[name.end() : number.start()] in {" ", "-"}
+        and name.group().isalpha()
+        and _is_name(text, name)
+        and not _is_dull(name.group())
+        and not any(_is_month(tokens, n) for n in (at, at + 2))
+        and _figure(tokens, at + 1) == (_value(number.group()), "")
+    ]
+
+
+def has_designation(text: str, name: str, number: str) -> bool:
+    """Say whether *text* has a name and behind it a number, with no more than signs between."""
+    return bool(
+        re.search(rf"(?<![^\W_]){re.escape(name)}[\W_]*0*{int(number)}(?!\d)", text, re.IGNORECASE)
+    )
+
+
 @cache
 def dull_stems() -> frozenset[str]:
     """Return the stems of words that tell nothing, in each of their languages."""
@@ -278,6 +316,10 @@ def _figure(tokens: Sequence[re.Match[str]], at: int) -> tuple[str, str] | None:
     before = tokens[at - 1].group() if at else ""
     unit = _UNITS.get(after) or (_UNITS.get(before) if before in "$€£" and before else None)
     return _value(word), unit or ""
+
+
+def _is_month(tokens: Sequence[re.Match[str]], at: int) -> bool:
+    return at < len(tokens) and tokens[at].group().casefold() in _MONTHS
 
 
 def _value(word: str) -> str:

@@ -40,8 +40,8 @@ from operator import mul
 from typing import Literal, TypeAlias
 from unicodedata import category
 
-from kb_app._ask.evidence import Evidence, Passage, Piece, constants_of, has_name, mean
-from kb_app._ask.facts import years_in
+from kb_app._ask.evidence import Evidence, Passage, Piece, constants_of, has_name, is_called, mean
+from kb_app._ask.facts import designations, years_in
 from kb_core.answers import WEAK_EVIDENCE
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
@@ -215,7 +215,7 @@ def any_alike(texts: Sequence[str]) -> bool:
 def chance_of(evidence: Evidence, gate: Gate) -> float:
     """Return about how likely *evidence* answers its question."""
     has_pieces = any(passage.pieces for passage in evidence.passages)
-    if not has_pieces or not _asks(evidence) or not _names_any(evidence):
+    if not has_pieces or not _asks(evidence) or not _names_any(evidence) or not _has_row(evidence):
         return 0.0
     constant, slope, lacking = gate.bend
     odds = odds_of(evidence, gate)
@@ -253,6 +253,22 @@ def _constants_lacking(evidence: Evidence) -> frozenset[str]:
         name
         for name in constants_of(evidence.question)
         if not any(has_name(chunk, name) for chunk in chunks)
+    )
+
+
+def _has_row(evidence: Evidence) -> bool:
+    """Say whether a row that comes nearest can be what the question calls by name and number.
+
+    *RE 7* is not *RE 9*, whatever else has a 9.
+    """
+    asked = designations(evidence.question)
+    if not asked or not _best_of(evidence)[0].table:
+        return True
+    return any(
+        is_called(piece, passage.chunk, *one)
+        for passage in evidence.passages
+        for piece in passage.pieces
+        for one in asked
     )
 
 
