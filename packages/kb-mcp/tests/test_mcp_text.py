@@ -269,6 +269,27 @@ async def test_errors_are_words_with_the_way_out() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("search", {}, "parameter 'queries' is missing"),
+        ("search", {"queri": ["a"]}, "; unknown parameter 'queri'\n→ did you mean 'queries'?"),
+        ("search", {"text": "a"}, "; unknown parameter 'text'\n→ did you mean 'queries'?"),
+        ("search", {"query": "a", "see": "x"}, "→ did you mean 'seen'?"),
+        ("search", {"query": "a", "folder": "x"}, "→ did you mean 'path_glob'?"),
+        ("search", {"query": "a", "zzz": 1}, "→ parameters are queries, format, max_tokens, seen,"),
+        ("search", {"queries": [{"zzz": 1}]}, "parameter 'query' is missing"),
+        ("search", {"format": "json"}, "parameter 'query' is missing"),
+        ("ask", {"question": "a"}, "→ did you mean 'queries'?"),
+        ("grep", {"pattern": "a", "max_token": 9}, "→ did you mean 'max_tokens'?"),
+    ],
+)
+async def test_errors_have_the_names_that_a_model_is_shown(
+    tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    assert said in await told(knowledge_base(), tool, arguments)
+
+
 async def test_one_place_is_taken_for_several() -> None:
     kb = knowledge_base(document("a.md", "one\ntwo\n"))
 

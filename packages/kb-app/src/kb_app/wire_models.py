@@ -6,6 +6,7 @@ unknown name is refused together with the nearest one that exists.
 
 * ``SearchInput``   the options of a search, under the names that they have everywhere
 * ``read``          arguments as a model, or ``InvalidInput`` that names every fault
+* ``invalid``       that error, of faults that are known
 * ``read_queries``  the queries of a bulk search; a fault stays with its query
 * the other names are what further inputs are made of
 """
@@ -48,6 +49,7 @@ __all__ = [
     "Text",
     "Whole",
     "choice",
+    "invalid",
     "read",
     "read_queries",
     "sharing",
@@ -100,6 +102,7 @@ class Input(BaseModel):
     """Names that people use elsewhere for one of ours."""
 
 
+_UNKNOWN = "unknown parameter"
 _EXPECTED = {
     "bool_type": "true or false",
     "dict_type": "an object",
@@ -126,17 +129,20 @@ def read(model: type[InputT], arguments: Mapping[str, Any]) -> InputT:
 def _invalid(model: type[Input], error: ValidationError) -> InvalidInput:
     """Say all of it at once: who sees one fault at a time needs as many calls."""
     faults = error.errors(include_url=False)
-    problems = [_problem(model, fault) for fault in faults]
+    return invalid([_problem(model, fault) for fault in faults], model.model_fields)
+
+
+def invalid(problems: Sequence[Mapping[str, str]], names: Iterable[str]) -> InvalidInput:
+    """Return the error that tells *problems* of an input whose parameters have these *names*."""
     nearest = [problem["nearest"] for problem in problems if "nearest" in problem]
-    unknown = any(fault["type"] == "extra_forbidden" for fault in faults)
-    known = ", ".join(model.model_fields) or "none"
-    hint = f"parameters are {known}" if unknown else None
+    unknown = any(problem["message"].startswith(_UNKNOWN) for problem in problems)
+    hint = f"parameters are {', '.join(names) or 'none'}" if unknown else None
     if nearest:
         hint = f"did you mean {', '.join(map(repr, nearest))}?"
     return InvalidInput(
         "; ".join(problem["message"] for problem in problems),
         hint=hint,
-        details={"problems": problems},
+        details={"problems": [*problems]},
     )
 
 
@@ -146,7 +152,7 @@ def _problem(model: type[Input], fault: Mapping[str, Any]) -> dict[str, str]:
     nearest = None
     match fault["type"]:
         case "extra_forbidden":
-            message = f"unknown parameter {_shown(field)}"
+            message = f"{_UNKNOWN} {_shown(field)}"
             nearest = model.synonyms.get(field) or _nearest(field, model.model_fields)
         case "missing":
             message = f"parameter {field!r} is missing"

@@ -21,9 +21,9 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from kb_core import logs
-from kb_core.errors import KbError
+from kb_core.errors import InvalidInput, KbError
 from kb_mcp._results import failure, repaired, success, told, with_pictures
-from kb_mcp._tool import Call, Form, Progress, Tool, as_asked
+from kb_mcp._tool import Call, Form, Progress, Tool, as_asked, in_names_of_text
 from kb_mcp.text import plain, said_by
 
 __all__ = ["Context", "Threads", "answer"]
@@ -134,6 +134,8 @@ def _answer(tools: Mapping[str, Tool], tool: Tool, call: Call) -> types.CallTool
         return _answered(tool, call)
     except KbError as error:
         said = error.code
+        if call.form is Form.TEXT and isinstance(error, InvalidInput):
+            error = in_names_of_text(error, tool, call.arguments)
         return failure(_with_takers(error, tools), call.form)
     except Exception as error:
         said = "failed"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
@@ -16,7 +17,7 @@ from pydantic import Field, WithJsonSchema
 
 from kb_app import KnowledgeBase
 from kb_app.drawing import Picture
-from kb_app.wire_models import Input, MaybeWhole, Text, choice, read
+from kb_app.wire_models import Input, MaybeWhole, Text, choice, invalid, read
 from kb_core import schemas
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
@@ -42,6 +43,7 @@ __all__ = [
     "as_listed",
     "at_least",
     "each_of",
+    "in_names_of_text",
     "in_passages",
     "input_schema",
     "outline",
@@ -74,6 +76,8 @@ _KEEPS = types.ToolAnnotations(
 )
 
 _SAID_AGAIN = 80
+_CLOSE = 0.8
+"""How like a name of text a name has to be that is meant for it, and for none of the input."""
 LEAST_TOKENS = 100
 """No answer as text is asked to be shorter: a line that says what there is has to fit."""
 
@@ -238,6 +242,32 @@ def as_asked(call: Call) -> Call:
         )
     most = None if common.max_tokens is None else common.max_tokens - SEEN
     return replace(call, arguments=own, max_tokens=most, given=known)
+
+
+def in_names_of_text(error: InvalidInput, tool: Tool, arguments: Arguments) -> InvalidInput:
+    """Return what is wrong with *arguments*, by the names that text takes beside the input's own.
+
+    ``queries`` stands for ``query`` where it is what a model is shown.
+    """
+    problems = error.details.get("problems")
+    if not isinstance(problems, list) or arguments.get("format") == Form.JSON:
+        return error
+    beside = (*tool.also, *_Common.model_fields)
+    names = dict.fromkeys((*beside, *tool.definition.input_schema["properties"]))
+    instead = {"query": "queries"} if "queries" in tool.also and "queries" not in arguments else {}
+
+    def named(problem: Mapping[str, str]) -> Mapping[str, str]:
+        field = problem["field"]
+        if field not in arguments and field in instead:
+            meant = instead[field]
+            return {"field": meant, "message": problem["message"].replace(field, meant)}
+        nearest = problem.get("nearest", "")
+        if field in arguments and field not in names:
+            close = get_close_matches(field, beside, n=1, cutoff=_CLOSE)
+            nearest = close[0] if close else instead.get(nearest, nearest)
+        return {**problem, "nearest": nearest} if nearest else problem
+
+    return invalid([named(problem) for problem in problems], names)
 
 
 def each_of(arguments: Arguments) -> list[dict[str, Any]]:
