@@ -131,6 +131,16 @@ def test_deep_nesting_does_not_exhaust_the_stack() -> None:
     assert document.blocks[-1].end == len(source)
 
 
+def test_a_file_with_an_endless_line_has_units_where_enough_else_is_in_it() -> None:
+    """A module with two lists of words on a line each had no functions."""
+    others = "".join(f"function f{n}() {{}}\n" for n in range(120))
+
+    document = parse("let x = [" + "1," * 5000 + "];\n" + others, "javascript")
+
+    assert [block.symbol for block in document.blocks if block.kind == "unit"][:2] == ["f0", "f1"]
+    assert document.warnings == ()
+
+
 def test_endless_lines_are_not_given_to_a_grammar() -> None:
     document = parse("let x = [" + "1," * 5000 + "];\nfunction f() {}\n", "javascript")
 

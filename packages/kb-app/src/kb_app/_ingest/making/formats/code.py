@@ -8,8 +8,8 @@ opened belong to what they follow. The symbol of a member is its path, joined by
 that are called by a sentence are units of that name. Of a component, the script is read so.
 
 An error in the code never fails the file: what the grammar makes out is used. A line without
-end is data, which no grammar is shown; a file that is mostly such lines, or takes a grammar too
-long, is cut at its blank lines, with a warning.
+end is data, which no grammar is shown; a file that has little beside such lines, or takes a
+grammar too long, is cut at its blank lines, with a warning.
 
 A chunk is one unit, or small siblings together. A unit is not cut while it fits; one that
 does not is cut at blank lines, then at lines, and its parts are numbered. No text is in two
@@ -59,6 +59,8 @@ __all__ = ["CodeChunker", "CodeParser"]
 _LONGEST_LINE = 5_000
 """Longer lines are generated, units are whole lines, and on some of them grammars that
 look far ahead take minutes and all memory without ever asking whether to go on."""
+_WRITTEN = 100
+"""With so many other lines, a file has units for a grammar, however long its longest ones are."""
 _SECONDS = 3.0
 _SECONDS_PER_BYTE = 3e-6
 _PIECE = 1 << 12
@@ -103,11 +105,13 @@ class CodeParser:
 
 
 def _without_endless(lines: Lines) -> str | None:
-    """Return what a grammar reads, without endless lines; ``None`` if these are most of it."""
+    """Return what a grammar reads, without endless lines; ``None`` if little else is in it."""
     sizes = list(map(len, lines.texts))
     if max(sizes) <= _LONGEST_LINE:
         return lines.text
-    if sum(size for size in sizes if size > _LONGEST_LINE) * 2 > len(lines.text):
+    long = sum(size for size in sizes if size > _LONGEST_LINE)
+    written = sum(0 < size <= _LONGEST_LINE for size in sizes)
+    if long * 2 > len(lines.text) and written < _WRITTEN:
         return None
     return "\n".join("" if len(text) > _LONGEST_LINE else text for text in lines.texts)
 
