@@ -461,6 +461,32 @@ def test_a_row_of_a_month_in_figures_is_asked_for_by_its_name(question: str, row
     assert not found.missing
 
 
+NORA = "## Nora\n- born 2014\n- shoes 36\n- sale in May"
+EMIL = "## Emil\n- born 2017\n- shoes 29"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "unsaid"),
+    [
+        ("When is Emil's sale?", f"{NORA}\n\n{EMIL}", ["born 2014", "shoes 36", "sale in May"]),
+        ("When is Nora's sale?", f"{NORA}\n\n{EMIL}", ["born 2017", "shoes 29"]),
+        ("Is there a sale of Nora and Emil?", f"{NORA}\n\n{EMIL}", []),
+        ("When is the sale?", f"{NORA}\n\n{EMIL}", []),
+        ("When is Emil's sale?", f"{NORA}\n\n#{EMIL}", []),
+        ("When is Emil's sale?", f"## Nora\n- sale in May\n- hat 36\n\n{EMIL}", []),
+        ("When is Emil's sale?", f"## Nora\nHer sale: May.\n- shoes 36\n\n{EMIL}", []),
+        ("When is Emil's sale?", f"{NORA} with Emil\n\n{EMIL}", ["born 2014", "shoes 36"]),
+    ],
+)
+def test_what_is_told_of_others_in_a_section_like_it_answers_nothing(
+    question: str, text: str, unsaid: list[str]
+) -> None:
+    (passage,) = evidence(question, [chunk(text, title="Kids")]).passages
+    headings = [piece.text for piece in passage.pieces if piece.unit.kind == "heading"]
+
+    assert [said for said in headings if not said.startswith("#")] == unsaid
+
+
 @pytest.mark.parametrize(
     ("year", "title", "is_refused"),
     [("2021", "Sales", False), ("2018", "Sales", True), ("2018", "Sales of 2018", False)],

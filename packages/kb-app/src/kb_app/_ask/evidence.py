@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -42,6 +42,7 @@ from kb_app._ask.facts import (
     years_in,
 )
 from kb_app._ask.languages import TOLD, asked_in, empty_words
+from kb_app._ask.sections import Section, of_others
 from kb_app._search.defining import is_constant, values_given
 from kb_core.dates import with_months
 from kb_core.media import Media
@@ -60,6 +61,7 @@ __all__ = [
     "constants_of",
     "evidence_of",
     "has_name",
+    "heading_in",
     "mean",
     "units_of",
 ]
@@ -85,6 +87,7 @@ _VOWEL = re.compile("[aeiouyäöüåæø]")
 _NO_READING = PartReading((), 0.0)
 _NO_LETTERS = re.compile(r"[\W_]+")
 _LABEL = re.compile(r"([^\n:：–—]{1,40}?)\s?(?:[:：]\s|：|\s[–—]\s)")
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)[ \t#]*\Z")
 _NAMES = re.compile(r"\w+", re.ASCII)
 _LEAST_LINES = 3
 """So many lines with a label are a list of such."""
@@ -256,7 +259,7 @@ def evidence_of(  # noqa: PLR0913 - what evidence is made of
     asked = [particulars(question, chunk["lang"]) for chunk in chunks]
     return Evidence(
         question,
-        tuple(_under_headers(passages, holding)),
+        tuple(_of_whom_is_asked(list(_under_headers(passages, holding)), question, holding)),
         weights,
         asking,
         is_read=reader is not None,
@@ -612,6 +615,53 @@ def _under_header(
     held = piece.held | (header.held if header else holding.words_in(over, chunk["lang"]))
     reading = _as_near(piece.reading, header.reading) if header else piece.reading
     return replace(piece, held=held, share=holding.share(held), reading=reading, table=table)
+
+
+def _of_whom_is_asked(
+    passages: Sequence[Passage], question: str, holding: _Holding
+) -> Iterator[Passage]:
+    """Yield *passages*; what they say of others than the question names heads what follows it."""
+    asked = [particulars(question, passage.chunk["lang"]).values() for passage in passages]
+    others = of_others(list(_sections(passages)), question, frozenset(chain.from_iterable(asked)))
+    for number, passage in enumerate(passages):
+        places = {place for at, place in others if at == number}
+        yield _without(passage, places, holding) if places else passage
+
+
+def _without(passage: Passage, places: Container[int], holding: _Holding) -> Passage:
+    """Return a passage of which the pieces at *places* say nothing."""
+    pieces = tuple(
+        replace(piece, unit=replace(piece.unit, kind="heading"), reading=_NO_READING,
+                held=frozenset[int](), share=0.0) if place in places else piece
+        for place, piece in enumerate(passage.pieces)
+    )  # fmt: skip
+    over = " ".join((passage.chunk["title"], *passage.chunk["heading_path"]))
+    around = holding.words_in(over, passage.chunk["lang"])
+    held = passage.held & around.union(*(piece.held for piece in pieces))
+    return replace(passage, pieces=pieces, held=held, share=holding.share(held))
+
+
+def _sections(passages: Sequence[Passage]) -> Iterator[Section]:
+    """Yield what stands below each heading of Markdown, as far as passages have it."""
+    for number, passage in enumerate(passages):
+        path, doc_id = passage.chunk["heading_path"], passage.chunk.get("doc_id", "")
+        lines: dict[tuple[int, int], str] = {}
+        is_list = True
+        depth, name = len(path), "".join(path[-1:])
+        for place, piece in enumerate(passage.pieces):
+            if (heading := heading_in(piece)) is not None:
+                yield Section(doc_id, depth, name, lines, is_list)
+                (depth, name), lines, is_list = heading, {}, True
+            elif piece.unit.kind != "heading":
+                lines[number, place] = piece.text
+                is_list &= piece.unit.kind == "item"
+        yield Section(doc_id, depth, name, lines, is_list)
+
+
+def heading_in(piece: Piece) -> tuple[int, str] | None:
+    """Return the level and the name of a heading of Markdown; ``None`` of anything else."""
+    match = _HEADING.match(piece.text) if piece.unit.kind == "heading" else None
+    return None if match is None else (len(match[1]), match[2])
 
 
 def _table(chunk: StoredChunk, header: str) -> str:

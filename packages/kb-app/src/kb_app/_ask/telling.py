@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from kb_app._ask.evidence import heading_in
 from kb_app._ask.extract import Extract, extract_of, ranked
 from kb_app._ask.kinds import marked
 from kb_app._ask.rows import asked_cell
@@ -129,7 +130,7 @@ def cited_of(question: str, number: int, extract: Extract, hits: Mapping[str, Hi
     span = asked_cell(extract, question) or marked(extract.text, question)
     return Cited(
         hit=hits[chunk["chunk_id"]],
-        citation=place_of(chunk, extract.start, extract.end),
+        citation=_place_of(extract),
         quote=extract.text,
         marker=number,
         lead=extract.lead_text,
@@ -150,22 +151,32 @@ def near_misses(evidence: Evidence | None, hits: Sequence[Hit]) -> Iterator[Cite
                 likeliest[chunk["chunk_id"]] = extract_of(evidence, unit)
     for hit in hits:
         if near := likeliest.get(hit.chunk_id):
-            citation = place_of(near.passage.chunk, near.start, near.end)
-            yield Cited(hit=hit, citation=citation, quote=near.text, lead=near.lead_text)
+            yield Cited(hit=hit, citation=_place_of(near), quote=near.text, lead=near.lead_text)
         else:
             yield Cited(hit=hit, citation=hit.citation, quote=hit.snippet)
 
 
-def place_of(chunk: StoredChunk, start: int, end: int) -> Citation:
-    """Return the citation of a range of a chunk's text: its own lines, where it has lines."""
+def _place_of(extract: Extract) -> Citation:
+    """Return the citation of what is quoted, with the heading of Markdown that is next above it."""
+    above = (piece for piece in extract.passage.pieces if piece.unit.end <= extract.start)
+    headings = [heading for piece in above if (heading := heading_in(piece))]
+    section = headings[-1][1] if headings else None
+    return place_of(extract.passage.chunk, extract.start, extract.end, section)
+
+
+def place_of(chunk: StoredChunk, start: int, end: int, section: str | None = None) -> Citation:
+    """Return the citation of a range of a chunk's text: its own lines, where it has lines.
+
+    *section* is what it stands under, where that is told better than by its chunk.
+    """
     whole, text = citation_of(chunk), chunk["text"]
     if chunk["span"] or chunk["line_end"] - chunk["line_start"] != text.count("\n"):
         return whole  # a page, or lines that are not those of the text
     first = chunk["line_start"] + text.count("\n", 0, start)
     last = first + text.count("\n", start, end)
     match whole.span:
-        case LineSpan(section=section):
-            span: LineSpan | CodeSpan = LineSpan(first, last, section)
+        case LineSpan(section=whole_section):
+            span: LineSpan | CodeSpan = LineSpan(first, last, section or whole_section)
         case CodeSpan(symbol=symbol, lang=lang):
             span = CodeSpan(first, last, symbol, lang)
         case _:

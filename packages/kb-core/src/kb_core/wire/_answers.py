@@ -111,7 +111,7 @@ def _cited(given: Cited) -> types.AnswerCited:
         "doc_path": found.doc_path,
         "source_id": found.source_id,
         "title": found.title,
-        "section_label": found.section_label,
+        "section_label": getattr(given.citation.span, "section", None) or found.section_label,
         "trust_level": found.trust_level,
         "indexed_at": timestamp(found.indexed_at),
         "stale": found.stale,
