@@ -40,6 +40,7 @@ READING: dict[str, tuple[Any, ...]] = {
     "explain_miss": ("a.md", QUERY),
     "facets": (QUERY,),
     "fetch": ("a.md:3",),
+    "shared_paths": (["a.md"],),
     "fetch_chunk": (CHUNK.chunk_id,),
     "fetch_doc": (WALRUS.doc_id,),
     "fetch_many": (["a.md:3"],),

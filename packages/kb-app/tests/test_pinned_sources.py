@@ -85,6 +85,7 @@ def _asked(known: Mapping[str, str]) -> dict[str, list[tuple[Any, ...]]]:
         "explain_miss": [(name, plain) for name in (doc, "shut.md", path)],
         "list_docs": [(SearchFilters(),), (SearchFilters(source=("shut",)),)],
         "inspect_doc": [(doc,), (doc[:4],)],
+        "shared_paths": [(["shut.md", "open.md"],)],
         "links": [(doc,), (path,), ("open.md",), ("shut.md",)],
         "inspect_chunk": [(chunk,), (chunk[:4],)],
         "chunks_of": [(doc,)],

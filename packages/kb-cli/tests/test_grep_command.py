@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_cli.testing import knowledge_base, run
+from kb_cli.testing import KebabHere, knowledge_base, run
 from kb_core.search import GrepQuery, SearchFilters
 from kb_core.testing import closed_schema
 
@@ -95,6 +95,33 @@ def test_paths_alone_and_counts() -> None:
 
     assert run("grep", "-l", "x", kb=kb).stdout == "src/a b.py\n"
     assert run("grep", "-c", "x", kb=kb).stdout == "src/a b.py:12\n"
+
+
+def test_a_path_that_several_sources_have_is_printed_so_that_it_can_be_opened(
+    tmp_path: Path,
+) -> None:
+    kebab = KebabHere(tmp_path)
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.md").write_text(f"The budget of {name}.\n", "utf-8")
+        kebab.run("add", str(tmp_path / name))
+    (tmp_path / "y" / "own.md").write_text("Another budget.\n", "utf-8")
+    kebab.run("ingest", "--no-embed")
+    whole = [str(tmp_path / name / "plan.md") for name in ("x", "y")]
+
+    lines = kebab.run("grep", "budget").stdout.splitlines()
+    (alone,) = kebab.run("grep", "budget of y").stdout.splitlines()
+    names = kebab.run("grep", "-l", "budget").stdout.splitlines()
+
+    assert sorted(line.rsplit(":", 2)[0] for line in lines) == sorted([*whole, "own.md"])
+    assert sorted(names) == sorted([*whole, "own.md"])
+    assert alone == f"{whole[1]}:1:The budget of y."
+    assert kebab.run("fetch", alone.rpartition(":")[0]).stdout.endswith("The budget of y.\n")
+    (row,) = json.loads(kebab.run("--json", "status", whole[1]).stdout)["files"]
+    assert (row["source_id"], row["doc_path"]) == ("y", "plan.md")
+    assert "[y]" in kebab.run("ask", "what is the budget of y").stdout
+    refused = kebab.run("fetch", "z/plan.md", code=2).stderr
+    assert "did you mean plan.md (x, " in refused
 
 
 def test_finding_nothing_is_not_an_error_and_is_told() -> None:

@@ -14,6 +14,7 @@ from kb_core.errors import NotIndexed
 from kb_core.media import SearchMode
 from kb_core.search import Candidate, FusionInput, SearchFilters, SearchQuery, Timing, Trace
 from kb_core.testing import closed_schema
+from kb_core.testing.documents import document
 
 ID = "5669ef1867462f246ba69791918ea713"
 OTHER = "00000000000000000000000000000002"
@@ -108,12 +109,16 @@ def test_a_person_gets_three_hits_of_a_document_unless_told_otherwise(
 
 
 def test_a_source_is_named_where_two_have_the_same_path() -> None:
-    twins = hit(), hit(rank=2, source_id="copy"), hit(rank=3, doc_path="b.md")
+    """Whether the other is a hit or not: what is printed alone is to be opened, too."""
+    twins = [hit(), hit(rank=2, source_id="copy"), hit(rank=3, doc_path="b.md")]
+    said = ["[notes]", "[copy]", "5669ef18"]
 
-    lines = run("search", "x", kb=finding(*twins)).stdout.splitlines()
-
-    heads = [line for line in lines if line.endswith(("]", "5669ef18"))]
-    assert [head.rpartition("  ")[2] for head in heads] == ["[notes]", "[copy]", "5669ef18"]
+    for hits, marks in ((twins, said), (twins[1:], said[1:])):
+        kb = finding(*hits)
+        kb.keep(*(document(twins[0].doc_path, "x\n", source_id=id_) for id_ in ("notes", "copy")))
+        lines = run("search", "x", kb=kb).stdout.splitlines()
+        heads = [line for line in lines if line.endswith(("]", "5669ef18"))]
+        assert [head.rpartition("  ")[2] for head in heads] == marks
 
 
 def test_a_page_and_what_has_no_lines_are_named_as_they_are() -> None:

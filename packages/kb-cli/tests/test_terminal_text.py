@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -89,9 +90,9 @@ def test_lists_and_code_that_are_quoted_keep_their_lines_and_prose_flows(
     assert [unstyle(line) for line in told] == [*lines[:-1], f"{lines[-1]} [1]", ""]
 
 
-@pytest.mark.parametrize(("other", "marks"), [("b", ["  [a]", "  [b]"]), ("a", ["", ""])])
+@pytest.mark.parametrize(("shared", "marks"), [({"n.md"}, ["  [a]", "  [b]"]), ((), ["", ""])])
 def test_a_place_names_its_source_where_another_one_has_the_path(
-    other: str, marks: list[str]
+    shared: Collection[str], marks: list[str]
 ) -> None:
     place = {"kind": "line", "path": "n.md", "uri": "n.md#L3"}
     cited = {"citation": place, "quote": "One.", "stale": False, "title": "N"}
@@ -99,9 +100,10 @@ def test_a_place_names_its_source_where_another_one_has_the_path(
         "question": "what is one",
         "refusal_reason": "score_gate",
         "model": {"provider": "extractive"},
-        "citations": [cited | {"source_id": source} for source in ("a", other)],
+        "citations": [cited | {"source_id": source} for source in "ab"],
     }
 
-    told = [unstyle(line) for line in answer_lines(cast("types.Answer", answer), 80, places=True)]
+    lines = answer_lines(cast("types.Answer", answer), 80, places=True, shared=shared)
+    told = [unstyle(line) for line in lines]
 
     assert told[2::2] == [f" {at}. n.md:3 · N{mark}" for at, mark in enumerate(marks, 1)]

@@ -479,6 +479,29 @@ async def test_what_looks_like_instructions_is_marked_and_so_is_what_is_ambiguou
     assert "looks like instructions" in read.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search", {"query": "two otters", "k": 1, "mode": "lexical"}),
+        ("search", {"queries": ["two otters", "otters are two"], "k": 1, "mode": "lexical"}),
+        ("ask", {"query": "how many are the otters of two?"}),
+        ("grep", {"pattern": "are two"}),
+    ],
+)
+async def test_a_place_of_a_path_that_several_sources_have_names_its_own(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    kb = knowledge_base(
+        document("a.md", "Lynxes sleep.\n"),
+        document("a.md", "The otters of two are two.\n", source_id="other"),
+        document("b.md", "Beavers.\n"),
+    )
+
+    text = await told(kb, tool, arguments)
+
+    assert "source other" in text
+
+
 async def test_hits_that_hardly_answer_say_so_in_a_word() -> None:
     kb = knowledge_base(
         answers={

@@ -245,7 +245,8 @@ def _files_named(snapshot: IndexSnapshot, path_glob: str) -> Filter:
         return pattern
     named = paths_named(snapshot, path_glob)
     if rows := files_named(snapshot, path_glob):
-        return OneOf("path", tuple({row["path"] for row in rows}))
+        keys = {(row["source_id"], row["path"]) for row in rows}
+        return Or(tuple(And((OneOf("source_id", (s,)), OneOf("path", (p,)))) for s, p in keys))
     # What is within a file has no row but that of its file.
     enclosed = snapshot.docs(OneOf("path", tuple(named)))
     files = tuple(container for doc in enclosed if (container := doc.get("container")))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +20,7 @@ from kb_app._measuring import Measuring
 from kb_app._pinned import is_pinned, refuse_pinned, seen_sources
 from kb_app._texts import Texts
 from kb_core.clock import to_epoch
-from kb_core.errors import KbError, NotIndexed, ReadonlyMode
+from kb_core.errors import IndexCorrupt, KbError, NotIndexed, ReadonlyMode
 from kb_core.media import SearchMode
 from kb_core.search import SearchFilters, SearchQuery, SearchResponse
 from kb_core.values import replace
@@ -222,6 +223,16 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         engine = self._engine()
         asked = query or SearchQuery(text=origin or " ")
         return similar(engine, origin_of(engine.snapshot, origin), asked)
+
+    def shared_paths(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return those of *paths* that several sources have: they need their source beside them."""
+        with suppress(NotIndexed, IndexCorrupt):
+            snapshot = self._reader.snapshot()
+            if len(snapshot.control.sources) > 1:
+                from kb_app._search.lookup import shared_paths
+
+                return shared_paths(snapshot, paths)
+        return frozenset()
 
     def explain_miss(self, doc: str, query: SearchQuery) -> types.ExplainMiss:
         """Return explain_miss.v1: why a document (an id, or a path) is not among the hits."""

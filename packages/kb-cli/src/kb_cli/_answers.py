@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +32,17 @@ _QUESTION_COLUMNS = 60
 
 
 def answer_lines(
-    answer: types.Answer, columns: int, *, places: bool, said: bool = True
+    answer: types.Answer,
+    columns: int,
+    *,
+    places: bool,
+    said: bool = True,
+    shared: Collection[str] = (),
 ) -> Iterator[str]:
     """Yield what a person reads of answer.v1, with its *places* if they are wanted.
 
-    Without *said*, the answer itself was read while it came.
+    Without *said*, the answer itself was read while it came. *shared* are paths that several
+    sources have.
     """
     reason = answer["refusal_reason"]
     yield from _answered(answer, columns) if said else ()
@@ -48,19 +53,11 @@ def answer_lines(
         if hint := _HINTS.get(reason):
             yield style(f"hint: {hint}", dim=True)
     shown = answer["citations"] if places else ()
-    shared = _shared_paths(shown)
     for number, cited in enumerate(shown, start=1):
         source = cited.get("source_id", "") if cited["citation"]["path"] in shared else ""
         yield from _place(number, cited, source, near=reason is not None)
         if reason is not None and cited.get("quote"):
             yield from _excerpt(cited, answer["question"], columns - len(_INDENT))
-
-
-def _shared_paths(citations: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the paths that citations of several sources have."""
-    places = {(cited["citation"]["path"], cited.get("source_id")) for cited in citations}
-    counted = Counter(path for path, _ in places)
-    return {path for path, sources in counted.items() if sources > 1}
 
 
 def _answered(answer: types.Answer, columns: int) -> Iterator[str]:
@@ -151,15 +148,15 @@ def explanation(answer: types.Answer) -> Iterator[str]:
     yield f"cited: {count(used, 'passage')}; by {by}; all in {usage['latency_ms']} ms"
 
 
-def session_lines(found: Shown) -> Iterator[str]:
-    """Yield session.v1: each question with what came of it."""
+def session_lines(found: Shown, shared: Collection[str]) -> Iterator[str]:
+    """Yield session.v1: each question with what came of it; *shared* as for ``answer_lines``."""
     columns = terminal_width()
     for turn in found["turns"]:
         answer = turn["answer"]
         yield style(f"{turn['turn_index']}. {flat(answer['question'])}", bold=True)
         if rewritten := answer.get("rewritten_question"):
             yield style(f"asked as: {flat(rewritten)}", dim=True)
-        yield from answer_lines(answer, columns, places=True)
+        yield from answer_lines(answer, columns, places=True, shared=shared)
         yield ""
     yield count(len(found["turns"]), "turn")
 

@@ -61,12 +61,12 @@ def search_bulk(
             found = kb.search_aggregated(
                 wanted, k=k, per_doc=most, max_tokens=max_tokens, asked=asked
             )
-            _show_aggregated(cli, asked, found)
+            _show_aggregated(cli, kb, asked, found)
             outcomes = list(found.outcomes)
         else:
             wanted = sharing(queries, max_tokens) if max_tokens else _for_people(cli, queries)
             with closing(kb.search_many(wanted)) as found_each:
-                outcomes = list(_show_each(cli, asked, queries, found_each))
+                outcomes = list(_show_each(cli, kb, asked, queries, found_each))
         _sum_up(cli, outcomes)
         if any(isinstance(one, SearchQuery) and one.deadline_ms for one in queries):
             _leave(kb)
@@ -84,7 +84,11 @@ def _leave(kb: KnowledgeBase) -> None:
 
 
 def _show_each(
-    cli: CliContext, asked: list[Json], queries: list[Any], outcomes: Iterable[Outcome]
+    cli: CliContext,
+    kb: KnowledgeBase,
+    asked: list[Json],
+    queries: list[Any],
+    outcomes: Iterable[Outcome],
 ) -> Iterator[Outcome]:
     """Print what becomes of each query as soon as it is there, and yield it."""
     shown = 0
@@ -93,22 +97,26 @@ def _show_each(
             cli.print_json(wire.bulk_search_item(asked[number - 1], outcome))
         else:
             _head(cli, number, asked[number - 1])
-            shown += _show_one(cli, queries[number - 1], outcome, is_first=not shown)
+            shown += _show_one(cli, kb, queries[number - 1], outcome, is_first=not shown)
         yield outcome
 
 
-def _show_one(cli: CliContext, query: SearchQuery, outcome: Outcome, *, is_first: bool) -> bool:
+def _show_one(
+    cli: CliContext, kb: KnowledgeBase, query: SearchQuery, outcome: Outcome, *, is_first: bool
+) -> bool:
     """Print one query's answer, or its error; say whether it was an answer."""
     if isinstance(outcome, KbError):
         show_error(outcome, cli)
         return False
     if not is_first:
         echo()
-    show(cli, query, outcome)
+    show(cli, kb, query, outcome)
     return True
 
 
-def _show_aggregated(cli: CliContext, asked: list[Json], found: AggregatedResponse) -> None:
+def _show_aggregated(
+    cli: CliContext, kb: KnowledgeBase, asked: list[Json], found: AggregatedResponse
+) -> None:
     if cli.as_json:
         cli.print_json(wire.aggregated_search_response(asked, found))
         return
@@ -119,7 +127,7 @@ def _show_aggregated(cli: CliContext, asked: list[Json], found: AggregatedRespon
         else:
             cli.note(*(f"degraded: {reason}" for reason in outcome.degraded))
             cli.warn(*outcome.warnings)
-    show_aggregated(cli, (str(query.get("query", "")) for query in asked), found)
+    show_aggregated(cli, kb, (str(query.get("query", "")) for query in asked), found)
 
 
 def _head(cli: CliContext, number: int, asked: Json) -> None:

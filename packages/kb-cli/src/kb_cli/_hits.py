@@ -8,7 +8,6 @@ its file.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from kb_core.clock import from_epoch
 from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
+    from kb_app import KnowledgeBase
     from kb_app.shown.excerpts import Excerpt
     from kb_app.shown.trace import TraceRow
     from kb_cli._context import CliContext
@@ -52,7 +52,7 @@ class _Page:
     roots: dict[str, Path] | None = None
     """Of each source; where there are none, paths lead nowhere."""
     ambiguous: frozenset[str] = frozenset()
-    """Paths that hits of several sources have."""
+    """Paths that several sources have."""
 
     def file_of(self, hit: Hit) -> Path | None:
         """Return the file that a hit leads to, if anything is to lead anywhere."""
@@ -76,9 +76,14 @@ def for_people(cli: CliContext, query: SearchQuery) -> SearchQuery:
 
 
 def show(
-    cli: CliContext, query: SearchQuery, response: SearchResponse, *, about: str | None = None
+    cli: CliContext,
+    kb: KnowledgeBase,
+    query: SearchQuery,
+    response: SearchResponse,
+    *,
+    about: str | None = None,
 ) -> None:
-    """Print a response as the command line was asked to.
+    """Print a response of *kb* as the command line was asked to.
 
     What is marked are the words of *about*, of the query if there is none.
     """
@@ -87,7 +92,8 @@ def show(
 
         cli.print_json(wire.search_response(response))
         return
-    page = _page(cli, query.text if about is None else about, response.hits, query.snippet_chars)
+    marked = query.text if about is None else about
+    page = _page(cli, kb, marked, response.hits, query.snippet_chars)
     echo("\n".join(_lines(page, response)), color=cli.color)
     cli.note(*(f"degraded: {reason}" for reason in response.degraded))
     cli.warn(*response.warnings)
@@ -95,24 +101,26 @@ def show(
         cli.note(f"more: --cursor {response.next_cursor}")
 
 
-def show_aggregated(cli: CliContext, queries: Iterable[str], found: AggregatedResponse) -> None:
+def show_aggregated(
+    cli: CliContext, kb: KnowledgeBase, queries: Iterable[str], found: AggregatedResponse
+) -> None:
     """Print one list for several queries."""
-    page = _page(cli, " ".join(queries), found.hits, None)
+    page = _page(cli, kb, " ".join(queries), found.hits, None)
     for hit in found.hits:
         echo("\n".join(_hit(page, hit)), color=cli.color)
     hits = count(len(found.hits), "hit") if found.hits else "no hits"
     echo(f"{hits} for {count(len(found.outcomes), 'query', 'queries')}")
 
 
-def _page(cli: CliContext, query: str, hits: Sequence[Hit], most_chars: int | None) -> _Page:
-    places = {(hit.doc_path, hit.source_id) for hit in hits}
-    paths = Counter(path for path, _ in places)
+def _page(
+    cli: CliContext, kb: KnowledgeBase, query: str, hits: Sequence[Hit], most_chars: int | None
+) -> _Page:
     return _Page(
         query,
         terminal_width(),
         None if most_chars == _USUAL_CHARS else most_chars,
         _roots(cli) if cli.has_terminal else None,
-        frozenset(path for path, times in paths.items() if times > 1),
+        kb.shared_paths(hit.doc_path for hit in hits),
     )
 
 

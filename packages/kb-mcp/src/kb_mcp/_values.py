@@ -1,19 +1,27 @@
-"""What the constants are that shown lines of code use: the lines that give them their values.
+"""What is looked up for what is shown: the values of constants, whether a path tells a file.
 
 Who reads ``if age > _AT_THE_LATEST`` asks next what that is, which costs another call. So of
 the names in capitals that are shown and not given a value there, the line that does is looked
-up.
+up. And a path that several sources have is shown with the source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from kb_app import KnowledgeBase
 from kb_core.errors import KbError
 from kb_core.search import Constant
 
-__all__ = ["Constants"]
+__all__ = ["Constants", "mark_shared"]
+
+
+def mark_shared(kb: KnowledgeBase, items: Sequence[dict[str, Any]]) -> None:
+    """Say ``in_several`` in *items*, hits or files or what is cited, whose path does not tell."""
+    shared = kb.shared_paths(item["doc_path"] for item in items)
+    for item in items:
+        item["in_several"] = item["doc_path"] in shared
 
 
 class Constants:

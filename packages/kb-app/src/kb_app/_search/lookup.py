@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -64,6 +65,7 @@ __all__ = [
     "origin_of",
     "paths_named",
     "places_of",
+    "shared_paths",
     "slashed_path",
     "spellings",
     "taken_name",
@@ -86,6 +88,8 @@ _Lines: TypeAlias = tuple[int, int]
 _LISTED, _FEW = 5, 3
 _LONGEST_END = 200
 """A longer text is no end of a path that somebody typed."""
+_LONGEST_MEANT = 500
+"""Nor is a longer path nearly one that is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +272,13 @@ def _inside(snapshot: IndexSnapshot, text: str) -> str:
 
 
 def _called_alike(snapshot: IndexSnapshot, text: str) -> list[str]:
-    """Return the paths of a few documents that *text*, which names none, may mean."""
-    paths = (path for path, _ in _readings(text) if "/" in path)
-    alike = (_called_as(snapshot, path) for path in paths)
-    docs = ([one for one in each if snapshot.docs(OneOf("path", (one,)))] for each in alike)
-    return next(filter(None, docs), [])
+    """Return a few documents that *text*, which names none, may mean, as they can be opened."""
+    for path in (path for path, _ in _readings(text) if "/" in path):
+        meant = _called_as(snapshot, path)
+        if docs := [doc for one in meant for doc in snapshot.docs(OneOf("path", (one,)))]:
+            is_plain = len({doc["path"] for doc in docs}) == len(docs)
+            return [doc["path"] if is_plain else _shown(doc) for doc in docs[:_FEW]]
+    return []
 
 
 def did_you_mean(snapshot: IndexSnapshot, path: str) -> str:
@@ -288,7 +294,7 @@ def _called_as(snapshot: IndexSnapshot, path: str) -> list[str]:
     so in the folder above that is there, or that folder.
     """
     parts = [part for part in slashed_path(nfc(path)).split("/") if part not in {"", "."}]
-    if not parts or not all(len(part) <= _LONGEST_END and is_utf8(part) for part in parts):
+    if not parts or len(path) > _LONGEST_MEANT or not is_utf8(path):
         return []
     name = literal_glob(parts[-1])
     held = snapshot.docs(Or((Glob(f"**/{name}"), Glob(f"**/{name}/**"))))
@@ -311,8 +317,9 @@ def file_named(snapshot: IndexSnapshot, text: str) -> StoredFile | None:
 
 def files_named(snapshot: IndexSnapshot, text: str) -> Sequence[StoredFile]:
     """Return what the ledger says of the files, one of each source, that *text* names likeliest."""
-    for path in paths_named(snapshot, text):
-        if rows := snapshot.files(OneOf("path", (path,))):
+    for source, path in _places_named(snapshot, text):
+        where = all_of([OneOf("path", (path,)), _within(source)])
+        if rows := snapshot.files(where):
             return rows
     return ()
 
@@ -341,11 +348,16 @@ def paths_named(snapshot: IndexSnapshot, text: str) -> list[str]:
 
     The ledger has files that became no document; of those, too, what is printed is meant.
     """
+    return list(dict.fromkeys(path for _, path in _places_named(snapshot, text)))
+
+
+def _places_named(snapshot: IndexSnapshot, text: str) -> list[tuple[str | None, str]]:
+    """Return the paths that *text* may mean, each with its source where that is known."""
     if is_id_prefix(text) and (named := _by_id(snapshot, text, "doc")):
-        return [named.doc["path"]]
+        return [(named.doc["source_id"], named.doc["path"])]
     readings = (path for path, _ in _readings(text) if is_utf8(path))
-    places = [at for path in readings for at in places_of(snapshot, path, None)]
-    return list(dict.fromkeys(name for _, path in places for name in spellings(path)))
+    places = (at for path in readings for at in places_of(snapshot, path, None))
+    return [(source, name) for source, path in places for name in spellings(path)]
 
 
 def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
@@ -366,6 +378,12 @@ def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list
     # folder that is asked alone is not meant.
     seen = snapshot.docs(OneOf("doc_id", tuple(moved))) if moved else ()
     return [doc for doc in seen if doc["doc_id"] in moved]
+
+
+def shared_paths(snapshot: IndexSnapshot, paths: Iterable[str]) -> frozenset[str]:
+    """Return those of *paths* that documents of several sources have."""
+    docs = snapshot.docs(OneOf("path", tuple(dict.fromkeys(paths))))
+    return frozenset(path for path, n in Counter(doc["path"] for doc in docs).items() if n > 1)
 
 
 def spellings(path: str) -> list[str]:

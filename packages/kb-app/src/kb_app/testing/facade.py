@@ -61,8 +61,8 @@ class ScriptedKnowledgeBase(KnowledgeBase):
         self.runs = runs or script()
         self.asked: list[tuple[Any, ...]] = []
         """Every call, the operation and its arguments in order; neither ``stop`` nor ``told``,
-        and not what interfaces ask unasked, ``stats``, ``preferences``, ``keep_queries``
-        and ``keep_search``."""
+        and not what interfaces ask unasked, ``stats``, ``preferences``,
+        ``shared_paths``, ``keep_queries`` and ``keep_search``."""
         self.given: Mapping[str, Any] = {}
         """What ``answer`` was given last, with ``stop`` and ``told``."""
         self.threads: set[int] = set()
@@ -115,7 +115,7 @@ class ScriptedKnowledgeBase(KnowledgeBase):
             self.given = dict(given)
         unseen = {"self", "stop", "told"}
         values = {key: value for key, value in given.items() if key not in unseen}
-        if name not in {"preferences", "stats", "keep_queries", "keep_search"}:
+        if name not in {"preferences", "stats", "shared_paths", "keep_queries", "keep_search"}:
             self.asked.append((name, *values.values()))
         self.before(name)
         answer = self.answers.get(name)

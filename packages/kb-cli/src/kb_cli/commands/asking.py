@@ -102,6 +102,7 @@ def ask(
     with cli.open() as kb:
         told = _Told(cli.as_json) if stream else None
         answer = _last(kb.ask(question), told)
+        shared = kb.shared_paths(cited["citation"]["path"] for cited in answer["citations"])
     if cli.as_json:
         cli.print_json(answer)
     else:
@@ -110,7 +111,9 @@ def ask(
         is_said = told is not None and told.is_all_of(answer)
         if told is not None and answer["grounded"] and told.has_more_than(answer):
             cli.warn("what the evidence does not say is taken out; what is left of it follows")
-        lines = answer_lines(answer, terminal_width(), places=shown, said=not is_said)
+        lines = answer_lines(
+            answer, terminal_width(), places=shown, said=not is_said, shared=shared
+        )
         echo("\n".join(lines), color=cli.color)
         cli.note(*(f"degraded: {printable(reason)}" for reason in answer.get("degraded", ())))
         cli.warn(*answer.get("warnings", ()))
@@ -180,7 +183,9 @@ def _show(cli: CliContext, name: str) -> None:
     """Show a conversation: each question with its answer, or why there was none."""
     with cli.open() as kb:
         found = kb.conversation(name)
-    cli.show(found, session_lines)
+        cited = (one for turn in found["turns"] for one in turn["answer"]["citations"])
+        shared = kb.shared_paths(one["citation"]["path"] for one in cited)
+    cli.show(found, lambda found: session_lines(found, shared))
     cli.warn(*found.get("warnings", ()))
 
 

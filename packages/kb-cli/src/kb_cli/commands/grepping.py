@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Any
 
 from kb_app.shown import count, flat, printable
@@ -81,14 +81,19 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
     )
     with cli.open() as kb:
         found = kb.grep(query)
+        shared = kb.shared_paths(file["doc_path"] for file in found["files"])
+        roots = dict(kb.sources()) if shared else {}
     if cli.as_json:
         cli.print_json(found)
         return
-    files, color = found["files"], cli.color
+    files: Sequence[Shown] = found["files"]
+    color = cli.color
+    if not cli.has_terminal:
+        files = [_located(file, roots) if file["doc_path"] in shared else file for file in files]
     if query.files_only:
         lines = [printable(f["doc_path"]) + (f":{f['matches']}" if counts else "") for f in files]
     elif cli.has_terminal:
-        lines = list(_grouped(files))
+        lines = list(_grouped(files, shared))
     else:
         lines = list(_plain(files, apart=bool(query.context)))
         color = True  # nothing of it is ours, so nothing is taken out of what a text says
@@ -113,13 +118,18 @@ def _plain(files: Sequence[Shown], *, apart: bool) -> Iterator[str]:
                 yield f"{path}{mark}{line['line']}{mark}{text}"
 
 
-def _grouped(files: Sequence[Shown]) -> Iterator[str]:
-    """Yield the lines of each file under its path."""
-    paths = Counter(file["doc_path"] for file in files)
+def _located(file: Shown, roots: Mapping[str, str]) -> Shown:
+    """Return *file* with its whole path, for one that several sources have."""
+    root = roots.get(file["source_id"], "")
+    return {**file, "doc_path": str(PurePath(root, file["doc_path"]))}
+
+
+def _grouped(files: Sequence[Shown], shared: Collection[str]) -> Iterator[str]:
+    """Yield the lines of each file under its path; *shared* are those of several sources."""
     for at, file in enumerate(files):
         if at:
             yield ""
-        source = f"  [{flat(file['source_id'])}]" if paths[file["doc_path"]] > 1 else ""
+        source = f"  [{flat(file['source_id'])}]" if file["doc_path"] in shared else ""
         stale = "  [stale]" if file["stale"] else ""
         yield style(flat(file["doc_path"]), fg="cyan") + source + stale
         wide = max(len(str(line["line"])) for line in file["lines"])

@@ -74,7 +74,7 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
         from kb_cli._hits import for_people, show  # while the model opens
 
         response = kb.search(for_people(cli, query))
-        show(cli, query, response)
+        show(cli, kb, query, response)
         kb.keep_search(cli.terminal(), query, response.hits)
         if query.deadline_ms is not None and kb.is_working:
             leave_at_once()
@@ -236,7 +236,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
         filters=filters_of(options),
     )
     with cli.open() as kb:
-        show(cli, query, kb.similar(origin, for_people(cli, query)), about="")
+        show(cli, kb, query, kb.similar(origin, for_people(cli, query)), about="")
 
 
 _MISS = """

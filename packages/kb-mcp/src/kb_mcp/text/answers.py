@@ -163,7 +163,8 @@ def _whose(model: _Json) -> str:
 
 
 def _quoted(cited: _Json, question: str, of_code: int, look_up: LookUp | None) -> Iterator[str]:
-    yield joined(_where(cited), short(cited.get("section_label") or ""), *marks_of(cited))
+    source = f"source {short(cited['source_id'])}" if cited.get("in_several") else ""
+    yield joined(_where(cited), short(cited.get("section_label") or ""), source, *marks_of(cited))
     if lead := cited.get("lead"):
         yield from indented(lead)
     first = first_line(cited["citation"], cited["quote"])

@@ -90,7 +90,8 @@ def grep_text(found: _Json, max_tokens: int | None = None, *, is_all: bool = Tru
     if is_all and (elsewhere := _from_elsewhere(found)):
         said_at_end.append(_in_a_line(_ELSEWHERE, elsewhere, most))
     room -= sum(weight(line) + 1 for line in said_at_end)
-    several = {file["doc_path"] for file in files if _times(files, file["doc_path"]) > 1}
+    several = {file["doc_path"] for file in files if file.get("in_several")}
+    several |= {file["doc_path"] for file in files if _times(files, file["doc_path"]) > 1}
     heads = [_head(file, several) for file in files]
     listed = _listed(heads, room if found["total_lines"] else 0)
     room -= sum(weight(head) + 1 for head in heads[:listed])

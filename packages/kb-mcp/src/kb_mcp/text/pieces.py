@@ -223,7 +223,7 @@ class Page:
     """What is the same for all hits of an answer, and the heads that follow from it."""
 
     ambiguous: frozenset[str]
-    """Paths that hits of several sources have."""
+    """Paths that several sources have."""
     weak_below: float
     queries: int
     """How many found something."""
@@ -238,7 +238,8 @@ class Page:
         tells = bool(hits) and hits[0]["rank"] == 1 and hits[0]["score_kind"] in _TELLING
         best = max((hit["score"] for hit in hits), default=0.0)
         return cls(
-            frozenset(path for path, times in paths.items() if times > 1),
+            frozenset(path for path, times in paths.items() if times > 1)
+            | {hit["doc_path"] for hit in hits if hit.get("in_several")},
             _WEAK * best if tells else float("-inf"),
             len({at for hit in hits for at in hit.get("matched_queries", ())}),
             frozenset(spot for spot, times in places.items() if times > 1),

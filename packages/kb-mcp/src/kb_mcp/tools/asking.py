@@ -25,7 +25,7 @@ from kb_mcp._tool import (
     input_schema,
     outline,
 )
-from kb_mcp._values import Constants
+from kb_mcp._values import Constants, mark_shared
 from kb_mcp.text.answers import answer_text, answers_text
 
 __all__ = ["ASK", "AskInput"]
@@ -76,6 +76,7 @@ def _ask(call: Call) -> Answer:
 def _tell_ask(call: Call) -> str:
     if "queries" not in call.arguments:
         found = _ask(call)
+        mark_shared(call.kb, found["citations"])
         return answer_text(found, str(found["question"]), call.max_tokens, Constants(call.kb))
     asked = each_of(call.arguments)
     answers: list[tuple[str, Answer]] = []
@@ -84,6 +85,7 @@ def _tell_ask(call: Call) -> str:
             break  # nobody waits for the rest
         answers.append((str(one.get("query")), _answered(replace(call, arguments=one))))
         call.progress.message = f"{len(answers)} of {len(asked)} questions answered"
+    mark_shared(call.kb, [one for _, said in answers for one in said.get("citations", ())])
     return answers_text(answers, call.max_tokens, Constants(call.kb))
 
 

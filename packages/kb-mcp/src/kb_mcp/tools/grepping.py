@@ -12,6 +12,7 @@ from pydantic import Field
 from kb_app.wire_models import FilteredInput, Flag, OneOrMore, Whole, choice, read
 from kb_core.search import MAX_GREP_CONTEXT, MAX_GREP_LINES, GrepQuery, SearchFilters
 from kb_mcp._tool import READ_ONLY, TEXTS, Answer, Call, Tool, input_schema, outline
+from kb_mcp._values import mark_shared
 from kb_mcp.text.lines import grep_text
 
 __all__ = ["GREP", "GrepInput"]
@@ -75,7 +76,9 @@ def _grep(call: Call) -> Answer:
 def _tell_grep(call: Call) -> str:
     asked = read(GrepInput, call.arguments)
     is_all = not asked.path and asked.to_filters() == SearchFilters()
-    return grep_text(_grep(call), call.max_tokens, is_all=is_all)
+    found = _grep(call)
+    mark_shared(call.kb, found["files"])
+    return grep_text(found, call.max_tokens, is_all=is_all)
 
 
 GREP = Tool(

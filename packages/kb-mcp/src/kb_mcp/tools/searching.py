@@ -37,7 +37,7 @@ from kb_mcp._tool import (
     outline,
     output_schema,
 )
-from kb_mcp._values import Constants
+from kb_mcp._values import Constants, mark_shared
 from kb_mcp.text.hits import aggregated_text, bulk_text, search_text
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def _told(call: Call, found: Answer, about: str) -> str:
     """Return the text of *found*; whole passages where it was said how much they may be."""
     if cursor := found["next_cursor"]:
         found = {**found, "next_cursor": call.memory.short(cursor)}
+    mark_shared(call.kb, found["hits"])
     shown_by = about if call.max_tokens is None else None
     constants = Constants(call.kb)
     told = search_text(found, call.max_tokens, call.given, shown_by, look_up=constants)
@@ -270,6 +271,9 @@ def _tell_bulk_search(call: Call) -> str:
     for one in found["results"]:
         if (response := one["response"]) and (cursor := response["next_cursor"]):
             response["next_cursor"] = call.memory.short(cursor)
+    responses = [one["response"] for one in found["results"] if one["response"]]
+    for listed in (found.get("aggregated") or (), *(one["hits"] for one in responses)):
+        mark_shared(call.kb, listed)
     tell = aggregated_text if "aggregated" in found else bulk_text
     is_whole, constants = call.max_tokens is not None, Constants(call.kb)
     told = tell(found, call.max_tokens, call.given, is_whole=is_whole, look_up=constants)
