@@ -100,6 +100,22 @@ def test_what_is_ignored_by_now_or_no_file_is_taken_away(config: Config, tmp_pat
         assert found(kb, "otter|heron") == []
 
 
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_of_a_folder_that_is_away_nothing_is_told_as_deleted_that_is_still_found(
+    config: Config, tmp_path: Path, *, is_absolute: bool
+) -> None:
+    (tmp_path / "notes").rename(tmp_path / "away")
+    names = [str(tmp_path / "notes" / name) if is_absolute else name for name in ("b.md", "c.md")]
+
+    with open_here(config) as kb:
+        known, unknown = kb.wait_for_fresh(names)["files"]
+
+        assert (known["state"], known["reason"]) == ("pending", "missing")
+        assert "its folder may be away" in str(known["detail"])
+        assert unknown["state"] == "deleted"
+        assert found(kb, "heron") == ["b.md"]
+
+
 @pytest.mark.parametrize("path", ["notes/b.md", "b.md"])
 def test_what_is_gone_is_the_file_that_the_index_knows(
     config: Config, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch

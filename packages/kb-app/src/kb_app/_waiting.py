@@ -35,6 +35,7 @@ __all__ = ["MOST_FILES", "Deadline", "SourceFile", "files_named", "wait"]
 
 MOST_FILES = 100
 """How many files one call may wait for."""
+_KEPT = "it is not there, and still found: its folder may be away, such as a disk, or ask again"
 _PAUSE_S = 0.1
 """Between two looks at what another process publishes."""
 
@@ -97,7 +98,9 @@ class SourceFile:
         if self.refused and is_fresh:
             state, reason, detail = FileState.SKIPPED.value, "ignored", self.refused
         elif not os.path.exists(self.real):
-            state, reason, detail = FileState.DELETED.value, "missing", "there is no such file"
+            reason, detail = "missing", _KEPT
+            if not self.is_known(snapshot):
+                state, detail = FileState.DELETED.value, "there is no such file"
         known = row or {"size": 0, "mtime_ns": 0}
         names = ("raw_path", "media", "bytes_hash", "fingerprint", "doc_id", "error_code")
         blank = dict.fromkeys((*names, "processed_at", "changed_at"))
