@@ -927,9 +927,18 @@ def test_what_was_interrupted_goes_on(home: Home) -> None:
     assert home.json("list", "workspaces")["items"][0]["complete"]
 
 
-def test_read_only_answers_from_what_is_there(home: Home) -> None:
-    refused = home.run("--json", "--readonly", "search", "otter", "--in", str(home.folder), code=1)
-    assert ReadonlyMode.code in refused.stderr
+@pytest.mark.parametrize("has_own", [False, True])
+def test_read_only_answers_from_what_is_there(home: Home, *, has_own: bool) -> None:
+    """Whether the person has a knowledge base or not: its store is none of the folder's."""
+    if has_own:
+        home.write("notes/a.md", "The heron waits for you.\n")
+        home.run("add", str(home.path / "notes"))
+        home.run("ingest")
+    for words in (("search", "otter"), ("grep", "otter"), ("status",), ("list", "docs")):
+        asked = ("--json", "--readonly", *words, "--in", str(home.folder))
+        refused = json.loads(home.run(*asked, code=1).stderr)
+        assert refused["code"] == ReadonlyMode.code
+        assert "is not indexed yet, and nothing may be written" in refused["message"]
     assert home.caches == []
 
     home.run("search", "otter", "--in", str(home.folder))

@@ -215,7 +215,7 @@ class Looking(KnowledgeBase):
 
     def _there(self) -> IndexSnapshot | None:
         """Return what there is to answer from, if it can be opened."""
-        with suppress(IndexCorrupt):
+        with suppress(IndexCorrupt, NotIndexed):
             return super()._snapshot_or_none()
         return None
 

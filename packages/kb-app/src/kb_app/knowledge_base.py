@@ -497,7 +497,8 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
         """Return what to say where something was indexed, and there is no index of it to read."""
         from kb_app._data_dir import DataDir
 
-        return error if "index_version" in error.details else DataDir(self._data_dir).lost_index()
+        own = DataDir(self._config.storage.data_dir)
+        return error if "index_version" in error.details else own.lost_index()
 
     def _freshness(self, snapshot: IndexSnapshot) -> Freshness:
         from kb_app._search.hits import Freshness
