@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from kb_core.clock import parse_rfc3339, to_epoch
@@ -342,16 +343,24 @@ def globs_of(name: str, pattern: str, count: Callable[[Filter], int]) -> tuple[G
     is_one = several == [pattern] or (
         len(pattern) <= _LONGEST_GLOB and count(glob_of(name, pattern))
     )
-    return tuple(_or_file(glob_of(name, one), count) for one in ([pattern] if is_one else several))
+    globs = (glob_of(name, one) for one in ([pattern] if is_one else several))
+    return tuple(chain.from_iterable(_with_place(glob, count) for glob in globs))
 
 
-def _or_file(glob: Glob, count: Callable[[Filter], int]) -> Glob:
-    """Return what is below a folder; below a file is that file: ``{src,setup.py}/**`` names it."""
+def _with_place(glob: Glob, count: Callable[[Filter], int]) -> tuple[Glob, ...]:
+    """Return a pattern, and where it ends in a name, what is in folders of that name.
+
+    What is below a file is that file: ``{src,setup.py}/**`` names it.
+    """
+    name = _ESCAPED.sub("x", glob.pattern).rpartition("/")[2]
+    if name and not _WILD.search(name):
+        folder = Glob(f"{glob.pattern}/")
+        return (glob, folder) if count(folder) else (glob,)
     place = glob.pattern.removesuffix("**").removeprefix("./").removeprefix("/")
     if not place.endswith("/") or _WILD.search(_ESCAPED.sub("", place)):
-        return glob
+        return (glob,)
     file = Glob(f"/{place[:-1]}")
-    return file if count(file) else glob
+    return (file,) if count(file) else (glob,)
 
 
 def _rank(row: FilterSpec, level: str) -> int:
