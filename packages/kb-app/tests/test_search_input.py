@@ -242,6 +242,25 @@ def test_a_query_by_words_of_which_hardly_one_stands_anywhere_says_so(
     assert [f"passages hold {said} of this query" in one for one in warnings] == [True] * bool(said)
 
 
+@pytest.mark.parametrize(
+    ("text", "mode", "is_said"),
+    [
+        ("🎉", SearchMode.LEXICAL, True),
+        ("🎉", SearchMode.HYBRID, True),
+        ('"!!!"', SearchMode.LEXICAL, True),
+        ("🎉", SearchMode.VECTOR, False),
+        ("🎉 lock", SearchMode.LEXICAL, False),
+        ("path:src", SearchMode.LEXICAL, False),
+    ],
+)
+def test_a_query_of_signs_alone_is_told_where_these_are_found(
+    kb: KnowledgeBase, text: str, mode: SearchMode, is_said: bool
+) -> None:
+    warnings = kb.search(SearchQuery(text=text, mode=mode)).warnings
+
+    assert [one.startswith("signs alone are not looked up") for one in warnings] == [True] * is_said
+
+
 class OfLength:
     """A reranker that finds a passage the better, the longer it is, and none of them perfect."""
 

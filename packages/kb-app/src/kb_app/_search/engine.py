@@ -513,7 +513,12 @@ class Engine:
         )
 
     def _unheard(self, run: _Run, proposals: Proposals) -> tuple[str, ...]:
-        """Say that hardly a word of a query stands anywhere, where it was asked by words alone."""
+        """Say that hardly a word of a query stands anywhere, where it was asked by words alone.
+
+        Of what has no word at all that is said wherever words are looked up.
+        """
+        if Channel.LEXICAL in proposals.ran and not any(map(str.isalnum, run.query.text)):
+            return ("signs alone are not looked up: grep finds them as they stand",)
         if proposals.ran & (Channel.LEXICAL | Channel.VECTOR) is not Channel.LEXICAL:
             return ()
         if not self.snapshot.control.stats.get("chunk_count"):
