@@ -367,6 +367,31 @@ def test_lines_of_small_texts_are_counted_as_editors_do(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "at"),
+    [
+        ("(", 1),
+        ("a(b", 2),
+        ("(a(b)", 1),
+        ("a)", 2),
+        ("[a", 1),
+        ("foo++", 5),
+        ("a**", 3),
+        ("a{2}{3}b", 5),
+        ("x{2,1}", 2),
+        ("b[z-a]", 3),
+        ("[[:^alpha:]]", 2),
+        (r"[a\W]", 3),
+        (r"[a\z]", 3),
+        (r"[\Qab\E]", 2),
+        ("\\", 1),
+    ],
+)
+def test_what_is_wrong_with_a_pattern_is_told_with_where_it_begins(pattern: str, at: int) -> None:
+    with pytest.raises(InvalidInput, match=rf"at character {at}$"):
+        compile_pattern(pattern)
+
+
+@pytest.mark.parametrize(
     ("pattern", "message"),
     [
         ("", "is empty"),

@@ -126,14 +126,15 @@ class _Parser:
 
     def _repeated(self, atoms: list[Node]) -> list[Node]:
         """Return *atoms*, the last of them repeated as what follows says."""
-        times = 0
+        times, start = 0, self._at
         while atoms and (found := self._quantifier()):
             suffix, least = found
             times += 1
             if times > 1:
                 raise self._wrong(
-                    "repeats a repetition", "write (?:a+)* for that; a++ never gives back"
+                    "repeats a repetition", "write (?:a+)* for that; a++ never gives back", start
                 )
+            start = self._at
             if atoms[-1].kind == "edge" or atoms[-1].text in {"^", "$"}:
                 least = 0
             atoms = [*atoms[:-1], Node("rep", parts=[atoms[-1]], text=suffix, least=least)]
@@ -147,12 +148,12 @@ class _Parser:
         elif mark == "{" and (found := _COUNTED.match(self._text, self._at)):
             if found[1] is None and found[3] is None:
                 return None  # {} and {,} are characters
-            self._at = found.end()
             least, most = int(found[1] or 0), int(found[3] or 0)
             if max(least, most) > _MAX_REPEAT or (found[3] and most < least):
                 raise self._wrong(
                     f"repeats {found[0]}", f"at most {_MAX_REPEAT:,} times, the lower number first"
                 )
+            self._at = found.end()
             mark = f"{{{least}{found[2] or ''}{found[3] or ''}}}"
         else:
             return None
@@ -177,6 +178,7 @@ class _Parser:
         return [Node("lit", lit=mark)]
 
     def _group(self) -> Node:
+        start = self._at
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise self._wrong(f"has groups more than {_MAX_DEPTH} deep", "write it flatter")
@@ -201,7 +203,7 @@ class _Parser:
             self._at += 1
         inner = self._alternatives(head)
         if self._peek() != ")":
-            raise self._wrong("has a ( that nothing closes", f"write \\( {_AS_IT_IS}")
+            raise self._wrong("has a ( that nothing closes", f"write \\( {_AS_IT_IS}", start)
         self._at += 1
         self._depth -= 1
         return inner
@@ -262,8 +264,9 @@ class _Parser:
         is_word = not negated
         while True:
             if self._at >= len(self._text):
-                self._at = start
-                raise self._wrong("has a [ that nothing closes", "write \\[ for the character")
+                raise self._wrong(
+                    "has a [ that nothing closes", "write \\[ for the character", start
+                )
             if self._peek() == "]" and members:
                 self._at += 1
                 break
@@ -284,10 +287,11 @@ class _Parser:
         ):
             if found[2] not in _POSIX:
                 raise self._wrong(f"has {found[0]}", f"there are {', '.join(_POSIX)}")
-            self._at = found.end()
             if found[1]:
                 raise self._wrong(f"has {found[0]}", "negate the whole bracket")
+            self._at = found.end()
             return _POSIX[found[2]], found[2] in {"alpha", "digit", "alnum", "word"}
+        start = self._at
         low = self._one()
         if isinstance(low, tuple):
             return low
@@ -300,6 +304,7 @@ class _Parser:
             raise self._wrong(
                 f"has a range from {quoted(low)} that ends before it",
                 "write the lower character first",
+                start,
             )
         both = low.isascii() and high.isascii() and low.isalnum() and high.isalnum()
         same = low.isdigit() == high.isdigit() and low.isupper() == high.isupper()
@@ -313,23 +318,28 @@ class _Parser:
         if self._text.startswith("\\b", self._at):
             self._at += 2
             return "\b"
+        start = self._at
         nodes = self._escape() or [Node("raw")]
         if len(nodes) > 1:
-            raise self._wrong("has \\Q in brackets", "write the characters one by one")
+            raise self._wrong("has \\Q in brackets", "write the characters one by one", start)
         (node,) = nodes
         if node.kind == "lit":
             return node.lit
         if node.kind != "raw" or not node.text.startswith(("[", "\\p", "\\P")):
-            raise self._wrong("has an anchor in brackets", "take it out of the brackets")
+            raise self._wrong("has an anchor in brackets", "take it out of the brackets", start)
         if node.text.startswith("[^"):
-            raise self._wrong("has \\W, \\D or \\S in brackets", "negate the bracket: [^\\w]")
+            raise self._wrong(
+                "has \\W, \\D or \\S in brackets", "negate the bracket: [^\\w]", start
+            )
         return node.text.strip("[]") if node.text[0] == "[" else node.text, node.is_word
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
 
-    def _wrong(self, what: str, hint: str) -> InvalidInput:
-        return bad_pattern(self._text, f"{what}, at character {self._at + 1}", hint)
+    def _wrong(self, what: str, hint: str, at: int | None = None) -> InvalidInput:
+        """Return the error for what begins *at* a character, or at the one that is next."""
+        place = (self._at if at is None else at) + 1
+        return bad_pattern(self._text, f"{what}, at character {place}", hint)
 
 
 def _named(letter: str) -> Node | None:
