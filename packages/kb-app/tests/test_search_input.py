@@ -318,7 +318,7 @@ def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # 
         ({"source_type": ("notes",)}, "did you mean 'note'?"),
         ({"media": ("markdwon",)}, "did you mean 'markdown'?"),
         ({"path_glob": ("/*.py",)}, "'/*.py' matches no path; did you mean '**/*.py'?"),
-        ({"path_glob": ("src",)}, "'src' matches no path; did you mean 'src/**'?"),
+        ({"path_glob": ("/deep/src",)}, "'/deep/src' matches no path; paths begin with ko/"),
         ({"path_glob": ("src\\lock.py",)}, "matches no path; did you mean 'src/lock.py'?"),
         ({"path_glob": ("lib/**",)}, "matches no path; paths begin with ko/, notes/, odd.md, src/"),
         ({"path_glob": ("lib/**,*.rs",)}, "'lib/**,*.rs' matches no path; paths begin with ko/"),

@@ -192,13 +192,12 @@ def _no_path(row: FilterSpec, pattern: str, snapshot: IndexSnapshot) -> str:
 
 
 def _meant(pattern: str, snapshot: IndexSnapshot) -> Iterator[str]:
-    """Yield what a pattern may mean: deeper, as Windows has it, absolute, or a folder."""
+    """Yield what a pattern may mean: deeper, as Windows has it, or absolute."""
     slashed = pattern.replace("\\", "/")
     roots = (str(known.get("root") or "") for known in snapshot.control.sources.values())
     inside = [slashed.removeprefix(f"{root}/") for root in roots if slashed.startswith(f"{root}/")]
     for one in dict.fromkeys((pattern, slashed, *inside)):
-        bare = one.strip("/")
-        yield from (one, f"**/{one.lstrip('/')}", f"{bare}/**", f"**/{bare}/**")
+        yield from (one, f"**/{one.lstrip('/')}")
 
 
 def _beginnings(snapshot: IndexSnapshot, most: int) -> list[str]:
