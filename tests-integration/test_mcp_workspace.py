@@ -95,6 +95,7 @@ async def test_a_server_embeds_what_words_did_not_find_while_nobody_asks(
 async def test_a_workspace_can_be_named_and_a_missing_one_is_told(home: Path) -> None:
     async with started(home, "--workspace", str(home / "two"), "--format", "json") as client:
         assert await found(client, "otter") == ["two.md"]
+        refused = await client.call_tool("ingest_stdin", {"title": "x", "content": "y"})
         (home / "two").rename(home / "away")
         while (result := await client.call_tool("search", {"query": "otter"})).is_error is False:
             pass
@@ -102,6 +103,9 @@ async def test_a_workspace_can_be_named_and_a_missing_one_is_told(home: Path) ->
     told = result.content[0]
     assert isinstance(told, types.TextContent)
     assert f"no folder '{home / 'two'}'" in told.text
+    assert "--workspace names a folder, or a file" in told.text
+    assert "this server answers from the folder " in str(refused.content[0])
+    assert "without --workspace and with mcp.workspace_roots = false" in str(refused.content[0])
 
 
 @pytest.fixture

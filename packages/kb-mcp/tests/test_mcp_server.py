@@ -862,6 +862,9 @@ async def test_read_only_hides_and_refuses_what_writes(mode: Mode) -> None:
 
     assert listed == [name for name in TOOLS if name not in WRITING]
     assert [payload(result, "error")["code"] for result in refused] == ["readonly_mode"] * 3
+    assert (
+        "without --readonly and with mcp.readonly = false" in payload(refused[0], "error")["hint"]
+    )
     assert kb.asked == []
 
 

@@ -91,6 +91,10 @@ class Folders(Protocol):
     def told(self) -> str:
         """Say what is searched."""
 
+    @property
+    def named_by(self) -> str:
+        """Say what they were named by, such as an option."""
+
 
 class Looking(KnowledgeBase):
     """A knowledge base that looks at folders before it answers.
@@ -276,7 +280,7 @@ class Looking(KnowledgeBase):
         Say whether that was not cut short.
         """
         for folder, source in zip(self._place.folders, self._config.sources, strict=True):
-            real_folder(folder, root=source.root)
+            real_folder(folder, self._place.named_by, root=source.root)
         try:
             known = home.read()
             self._reads_late |= known.reads_late

@@ -92,6 +92,7 @@ class Place:
     data_dir: Path = Path()
     """That of the person's knowledge base."""
     environ: Mapping[str, str] = field(default_factory=paths.environment)
+    named_by: str = "--in"
 
     @property
     def told(self) -> str:
@@ -176,7 +177,8 @@ def place_of_folders(
         ingest=replace(config.ingest, embed=False),
         estimates_tokens=True,
     )
-    return Place(own, real, home=home, environ=environ, data_dir=config.storage.data_dir)
+    data_dir = config.storage.data_dir
+    return Place(own, real, home=home, environ=environ, data_dir=data_dir, named_by=named_by)
 
 
 class Workspace(Looking):

@@ -37,6 +37,11 @@ class Roots:
         self._is_asked = False
         self._turn = anyio.Lock()
 
+    @property
+    def scope(self) -> str:
+        """What answers, where that is not the whole knowledge base."""
+        return "the folders that its host names" if self.is_wanted else self._kb.preferences().scope
+
     async def knowledge_base(self, context: Context) -> KnowledgeBase:
         """Return what answers; the host is asked if it has not been, or said that they changed.
 

@@ -155,7 +155,7 @@ def _tool_handlers(
                 types.INVALID_PARAMS, f"unknown tool {params.name[:_NAMED]!r}; tools are {known}"
             )
         if tool.name not in offering.answering:
-            return failure(refusal(tool), form)
+            return failure(refusal(tool, roots.scope), form)
         try:
             kb = await roots.knowledge_base(ctx)
         except KbError as error:

@@ -605,7 +605,7 @@ def in_several_sources(docs: Sequence[StoredDoc], text: str, field: str) -> Inva
     known = ", ".join(f"{doc['doc_id'][:8]} ({doc['source_id']})" for doc in docs[:_LISTED])
     return InvalidInput(
         f"{docs[0]['path']!r} is in several sources: {', '.join(sources)}",
-        hint=f"give an id: {known}; or, to cite, name the source, as in --source {sources[0]}",
+        hint=f"give an id: {known}; or, to cite, name the source, such as {sources[0]!r}",
         details={
             "field": field,
             "value": text,

@@ -76,10 +76,16 @@ def usual(form: Form) -> tuple[str, ...]:
     return (_READING,) if form is Form.TEXT else (_ALL,)
 
 
-def refusal(tool: Tool) -> ReadonlyMode:
-    """Return the answer to a call of a tool that was not offered because it writes."""
+def refusal(tool: Tool, scope: str) -> ReadonlyMode:
+    """Return the answer to a call of a tool that was not offered because it writes.
+
+    *scope* is what the server answers from, where that is not the whole knowledge base.
+    """
+    why, option, setting = "is read-only", "--readonly", "mcp.readonly"
+    if scope:
+        why, option, setting = f"answers from {scope}", "--workspace", "mcp.workspace_roots"
     return ReadonlyMode(
-        f"{tool.name} writes, and this server is read-only",
-        hint="the person can start it without --readonly and with mcp.readonly = false",
+        f"{tool.name} writes, and this server {why}",
+        hint=f"the person can start it without {option} and with {setting} = false",
         details={"tool": tool.name},
     )
