@@ -66,6 +66,19 @@ def test_a_dry_run_of_add_writes_nothing(tmp_path: Path) -> None:
     assert (wrong.exit_code, wrong.stdout) == (2, "")
 
 
+def test_a_dry_run_of_add_refuses_what_add_refuses(tmp_path: Path) -> None:
+    (tmp_path / "notes/in").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    run("add", "~/notes/in", home=tmp_path)
+    before = load_config(None, {"HOME": str(tmp_path)}).sources
+
+    for words in (["~/notes"], ["~/notes/in"], ["~/other", "--id", "in"], ["~/other", "--id", "/"]):
+        dry, real = (run("add", *words, *more, home=tmp_path) for more in (["--dry-run"], []))
+        assert (dry.exit_code, dry.stdout, dry.stderr) == (2, "", real.stderr)
+        assert real.exit_code == dry.exit_code
+    assert load_config(None, {"HOME": str(tmp_path)}).sources == before
+
+
 def test_add_takes_an_id_a_type_and_a_trust_level(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     words = ("--id", "kebab", "--source-type", "code", "--trust", "secondary")

@@ -49,10 +49,12 @@ def add_source(  # noqa: PLR0913 - one argument for each key
     source_type: str | None = None,
     trust_level: str | None = None,
     about: str | None = None,
+    dry_run: bool = False,
 ) -> SourceEdit:
     """Write the folder *root* into the configuration as a source, creating the file.
 
-    Without *id*, the folder's own name is made into one that is valid and free.
+    Without *id*, the folder's own name is made into one that is valid and free. With *dry_run*,
+    nothing is written.
     """
     environ = paths.environment() if environ is None else environ
     file = path or paths.config_file(environ)
@@ -76,7 +78,8 @@ def add_source(  # noqa: PLR0913 - one argument for each key
             hint=error.hint,
             details=error.details,
         ) from error
-    write_text(file, new)
+    if not dry_run:
+        write_text(file, new)
     return SourceEdit(source=changed.sources[-1], config=changed, is_new_file=text is None)
 
 

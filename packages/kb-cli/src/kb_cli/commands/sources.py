@@ -59,10 +59,8 @@ def add(  # noqa: PLR0913, PLR0917 - one argument for each option
     """
     from kb_app.config import add_source
 
-    if dry_run:
-        _preview(cli, cli.config, path)
-        return
-    cli.writes("add")
+    if not dry_run:
+        cli.writes("add")
     edit = add_source(
         path,
         path=cli.config_path,
@@ -71,14 +69,18 @@ def add(  # noqa: PLR0913, PLR0917 - one argument for each option
         source_type=source_type,
         trust_level=trust,
         about=about,
+        dry_run=dry_run,
     )
+    if dry_run:
+        _preview(cli, edit.config, edit.source)
+        return
     if cli.as_json:
         cli.print_json(_source_list(edit.config, added=edit.source.id))
         return
     if edit.is_new_file:
         echo(f"made {printable(str(edit.config.file))}")
     echo(f"source {edit.source.id!r} is {printable(str(edit.source.root))}")
-    _preview(cli, edit.config, str(edit.source.root), edit.source)
+    _preview(cli, edit.config, edit.source)
     cli.note("next: kebab ingest")
 
 
@@ -151,20 +153,15 @@ def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that peop
     )
 
 
-def _preview(cli: CliContext, config: Config, path: str, source: Source | None = None) -> None:
+def _preview(cli: CliContext, config: Config, source: Source) -> None:
     """Say what is in a folder, as far as names and sizes tell."""
-    from kb_app.paths import from_argument
-
     with cli.open_kb(config, True) as kb:
-        if source is None:
-            found = kb.preview_source(str(from_argument(path, cli.environ)))
-        else:
-            found = kb.preview_source(
-                str(source.root),
-                include=source.include,
-                exclude=source.exclude,
-                follow_links=source.follow_links,
-            )
+        found = kb.preview_source(
+            str(source.root),
+            include=source.include,
+            exclude=source.exclude,
+            follow_links=source.follow_links,
+        )
     echo("\n".join(_held(found)))
 
 
