@@ -136,3 +136,36 @@ def test_folders_on_a_device_of_their_own_are_noted(
     monkeypatch.setattr("kb_app._ingest.seeing.walk.os.stat", elsewhere)
 
     assert source_row(plan(tmp_path, [], {}))["mounts"] == {"a/b": status(tmp_path).st_dev + 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "is_told"),
+    [
+        ("typo.md", True),
+        ("folder/typo.md", True),
+        ("nowhere/typo.md", True),
+        ("here.md", False),
+        ("folder", False),
+        ("gone.md", False),
+        ("was", False),
+        ("forgotten.md", False),
+        ("left/typo.md", False),
+    ],
+)
+def test_a_path_that_is_nowhere_and_never_was_is_told(
+    tmp_path: Path, path: str, *, is_told: bool
+) -> None:
+    """What another source has, within a folder that this one leaves out, is not."""
+    make(tmp_path, "here.md", "folder/", "left/other.md")
+    states = dict.fromkeys(("gone.md", "was/a.md"), FileState.INDEXED)
+    states["forgotten.md"] = FileState.DELETED
+    ledger = {p: FileRecord(source_id="s", path=p, state=state) for p, state in states.items()}
+    source = SourceSpec(
+        source_id="s", root=os.fspath(tmp_path), exclude=("/left/",), narrow=(path,)
+    )
+    known = Known(ledger=lambda _: ledger, sources={})
+
+    (made,) = plan_sources([source], known, SETTINGS, IngestOptions())
+
+    told = [f"source 's': there is no {path!r}, and the index knows of none"]
+    assert made.warnings == (told if is_told else [])

@@ -465,7 +465,7 @@ def _next_step(report: IngestReport) -> str:
         return "the same command goes on where this one stopped"
     if report.counts.get("error"):
         return "kebab status --state failed"
-    if "scan" in report.phases_ms and not report.scanned:
+    if "scan" in report.phases_ms and not report.scanned and not report.warnings:
         return "kebab add PATH, if a folder is missing"
     if report.embeddings_missing:
         return "kebab embed, so that search finds by meaning, too"

@@ -6,6 +6,7 @@ ledger is not read; a file that is gone is told apart from one that could not be
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -153,6 +154,10 @@ def _make_plan(
             known = replace(known, fingerprint=None)  # so that it is made again
         _consider(plan, found, known, settings, options)
     plan.warnings += [f"source {source.source_id!r}: {each}" for each in walked.unread_rules]
+    for path in source.narrow:
+        if not _is_known(path, source, walked, {*ledger, *seen}):
+            told = f"there is no {path!r}, and the index knows of none"
+            plan.warnings.append(f"source {source.source_id!r}: {told}")
     there = [row for row in ledger.values() if _counts(row)]
     missing = [row for row in there if row.path not in seen]
     lost = _Lost(len(missing), _documents(missing), _documents(there), is_all=not seen)
@@ -168,6 +173,13 @@ def _make_plan(
     plan.folders = walked.folders
     plan.looked = Looked(marks=walked.marks, has_links=walked.has_links)
     return plan
+
+
+def _is_known(path: str, source: SourceSpec, walked: Walk, paths: Collection[str]) -> bool:
+    """Say whether there is a *path* that a run was narrowed to, or was, or that cannot be told."""
+    if walked.fate_of(path) != "gone" or os.path.lexists(f"{source.root}/{path}"):
+        return True
+    return path in paths or any(each.startswith(f"{path}/") for each in paths)
 
 
 def _counts(row: FileRecord) -> bool:
