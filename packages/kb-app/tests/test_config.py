@@ -118,6 +118,7 @@ def test_later_layers_win_and_each_value_knows_where_it_came_from() -> None:
             None,
         ),
         ("[storage]\ndata_dir='$NOPE/x'", "the variable NOPE in '$NOPE/x' is not set", None),
+        ("[storage]\ndata_dir='~no-such-user/x'", "there is no user 'no-such-user', as in", None),
     ],
 )
 def test_a_mistake_names_file_line_and_key_and_the_nearest_valid_word(

@@ -47,11 +47,16 @@ def test_what_is_no_path_is_refused(text: str) -> None:
 def test_an_argument_of_the_command_line_has_no_variables_left() -> None:
     assert paths.from_argument("~/a$b", ENV) == Path("/home/me/a$b")
     assert paths.from_argument("x", ENV) == Path.cwd() / "x"
+    for name in ("~no-such-user/x", "~$letter.docx", "~~"):
+        assert paths.from_argument(name, ENV) == Path.cwd() / name
 
 
-def test_a_home_of_another_user_is_found_or_left_alone() -> None:
+def test_a_home_of_another_user_is_found_or_refused() -> None:
+    """A folder called ``~no-such-user`` would be made where nobody looks."""
     assert paths.expand("~root/x", ENV) == str(Path("~root/x").expanduser())
-    assert paths.expand("~no-such-user/x", ENV) == "~no-such-user/x"
+    assert paths.expand("./~no-such-user/x", ENV) == "./~no-such-user/x"
+    with pytest.raises(ValueError, match="no user 'no-such-user', as in '~no-such-user/x'"):
+        paths.expand("~no-such-user/x", ENV)
 
 
 def test_directories_follow_xdg_and_ignore_relative_ones() -> None:

@@ -70,7 +70,8 @@ def cache_dir(environ: Environ) -> Path:
 def resolve(text: str, *, base: Path | None, environ: Environ) -> Path:
     """Return the absolute path that *text* means; relative to *base*, or to the current folder.
 
-    Raises ``ValueError`` for what is no path: empty, or naming a variable that is not set.
+    Raises ``ValueError`` for what is no path: empty, or naming a variable that is not set, or a
+    user that there is none of.
     """
     expanded = expand(text, environ)
     if not expanded or "\0" in expanded:
@@ -82,9 +83,11 @@ def resolve(text: str, *, base: Path | None, environ: Environ) -> Path:
 def from_argument(text: str, environ: Environ) -> Path:
     """Return the absolute path that an argument of the command line means.
 
-    A shell has put in its variables before: a dollar sign that is left is part of a name.
+    A shell has put in its variables before, and homes: a dollar sign that is left is part of a
+    name, and so is ``~`` before what is no user.
     """
-    return resolve(text.replace("$", "$$"), base=None, environ=environ)
+    here = "./" if _names_nobody(text.partition("/")[0]) else ""
+    return resolve(here + text.replace("$", "$$"), base=None, environ=environ)
 
 
 def path_given(field: str, text: str, environ: Environ) -> Path:
@@ -98,14 +101,19 @@ def path_given(field: str, text: str, environ: Environ) -> Path:
 
 
 def expand(text: str, environ: Environ) -> str:
-    """Put in variables, then a leading ``~``."""
+    """Put in variables, then a leading ``~``; ``ValueError`` for what there is none of."""
     expanded = _variables(text, environ)
     head, slash, rest = expanded.partition("/")
     if head == "~":
         return f"{_home(environ)}{slash}{rest}"
-    if head.startswith("~"):
-        return os.path.expanduser(expanded)  # noqa: PTH111 - leaves an unknown user alone
-    return expanded
+    if _names_nobody(head):
+        raise ValueError(f"there is no user {head[1:]!r}, as in {text!r}; './{head}' is a folder")
+    return os.path.expanduser(head) + slash + rest  # noqa: PTH111 - a text, not normalized
+
+
+def _names_nobody(head: str) -> bool:
+    """Say whether the first part of a path is ``~`` and a name that no user has."""
+    return head.startswith("~") and head != "~" and os.path.expanduser(head) == head  # noqa: PTH111
 
 
 def _variables(text: str, environ: Environ) -> str:
