@@ -158,6 +158,7 @@ def test_a_bug_shows_its_traceback_only_when_asked() -> None:
 
 AFTER, INSTEAD = "it goes after the command: kebab", "it is a command: kebab"
 NO_VALUE = "does not take a value"
+NO_SHELL = "missing argument '{bash|zsh|fish}'"
 TEXT = "a text that begins with '-' comes after '--'"
 
 
@@ -173,6 +174,7 @@ TEXT = "a text that begins with '-' comes after '--'"
         (["fetch"], "missing command", "kebab fetch --help"),
         (["fetch", "chnk"], "no such command 'chnk'", "did you mean 'chunk'?"),
         (["fetch", "doc"], "missing argument 'DOC'", "kebab fetch doc --help"),
+        (["completion"], f"{NO_SHELL}. Choose from: bash, zsh, fish", "kebab completion --help"),
         (["--quite", "stats"], "no such option '--quite'", "did you mean '--quiet'?"),
         (["fetch", "--in", ".", "chunk", "0a"], "no such option '--in'", f"{AFTER} fetch at --in"),
         (["fetch", "a.md", "--outline"], "no such option '--outline'", f"{INSTEAD} fetch outline"),

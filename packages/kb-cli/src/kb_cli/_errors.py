@@ -90,7 +90,7 @@ def _usage(error: click.UsageError) -> InvalidInput:
         near = _near_commands(error)
         details = {"field": "command", "value": error.command_name, "nearest": near}
     elif isinstance(error, click.BadParameter):
-        message = error.format_message()
+        message = " ".join(error.format_message().split())  # click lists choices by the line
         details = {"field": error.param.name} if error.param else {}
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"{path} --help"
     if isinstance(error, click.NoSuchOption):
