@@ -311,6 +311,10 @@ def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # 
     ("filters", "warning"),
     [
         ({"lang": ("english",)}, "lang 'english' is unknown and gives no hits; did you mean 'en'?"),
+        (
+            {"lang": ("klingon",)},
+            "lang 'klingon' is unknown and gives no hits; known are en, ko, null, und",
+        ),
         ({"code_lang": ("pyhton",)}, "did you mean 'python'?"),
         ({"repo": ("kebap",)}, "did you mean 'kebab'?"),
         ({"tag": ("rsut",)}, "did you mean 'Rust'?"),

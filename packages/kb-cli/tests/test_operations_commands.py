@@ -45,7 +45,7 @@ def test_stats_show_the_kinds_that_occur_the_most_frequent_first() -> None:
         "revision      7\n"
         "on disk       15.4 MB (duckdb 12.0 MB, tantivy 3.4 MB)\n"
         "media         code 1,800, markdown 50\n"
-        "languages     none 1,800, en 40, ko 10\n"
+        "languages     null 1,800, en 40, ko 10\n"
         "code          -\n"
         "repositories  -\n"
         "sources       -\n"

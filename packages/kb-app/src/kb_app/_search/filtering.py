@@ -235,12 +235,12 @@ def _existing(row: FilterSpec, snapshot: IndexSnapshot) -> set[str]:
     """Return the values that documents have; reads all of them where they are not counted."""
     counted = snapshot.control.stats.get(_COUNTED.get(row.field, ""))
     if counted and (row.field != "tag" or len(counted) < _TAGS_COUNTED):
-        known = _with_parents(counted) if row.field == "tag" else counted
-        return {value for value in known if row.field != "lang" or value != "null"}
+        return {*(_with_parents(counted) if row.field == "tag" else counted)}
     found: set[str] = set()
     docs: Sequence[Mapping[str, Any]] = snapshot.docs(None)
     for doc in docs:
-        values = _with_parents(doc["tags"]) if row.field == "tag" else (doc[row.field],)
+        own = doc.get(row.field) or ("null" if row.field == "lang" else "")
+        values = _with_parents(doc["tags"]) if row.field == "tag" else (own,)
         found.update(value for value in values if value)
     return found
 

@@ -155,15 +155,19 @@ def _stats_lines(stats: Shown) -> Iterator[str]:
             ("last ingest", local_time(stats["last_ingest_at"])),
             ("revision", stats["corpus_revision"]),
             ("on disk", f"{bytes_text(sum(sizes.values()))}{f' ({kept})' if kept else ''}"),
-            *((name, _counts(stats[key])) for name, key in _BREAKDOWNS.items()),
+            *((name, _counts(stats[key], name)) for name, key in _BREAKDOWNS.items()),
         ]
     )
 
 
-def _counts(breakdown: Mapping[str, int]) -> str | None:
-    """Return the kinds that occur, the most frequent first."""
+def _counts(breakdown: Mapping[str, int], name: str) -> str | None:
+    """Return the kinds that occur, the most frequent first, as filters take them.
+
+    No language is a value of its filter, ``null``; of others, what has none is found by none.
+    """
     present = sorted(((n, kind) for kind, n in breakdown.items() if n), key=lambda p: (-p[0], p[1]))
-    return ", ".join(f"{'none' if kind == 'null' else kind} {n:,}" for n, kind in present) or None
+    spelled = {} if name == "languages" else {"null": "none"}
+    return ", ".join(f"{spelled.get(kind, kind)} {n:,}" for n, kind in present) or None
 
 
 @command("schema", example="kebab schema --json")
