@@ -203,6 +203,14 @@ def test_manuals_that_begin_alike_are_no_series_unless_a_row_answers() -> None:
     assert "narrow" not in {stage.name for stage in answer.stages}
 
 
+@pytest.mark.parametrize("text", ["thanks", "Thank you!", "ok"])
+def test_what_asks_nothing_is_not_searched(filings: ScriptedKnowledgeBase, text: str) -> None:
+    answer = filings.answer(AskQuery(text=text))
+
+    assert (answer.refusal, answer.citations) == ("no_chunks", ())
+    assert answer.warnings == ("nothing is asked: nothing was read",)
+
+
 def test_a_row_that_nobody_asks_for_is_no_answer(filings: ScriptedKnowledgeBase) -> None:
     answer = filings.answer(AskQuery(text="who wrote the sailing manual of Zenith in Q2 2022?"))
 

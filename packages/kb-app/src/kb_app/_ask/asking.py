@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from kb_app._ask.evidence import DEPTH, Evidence, constants_of, evidence_of, has_name
 from kb_app._ask.extract import Extract, extracts, is_lacking
 from kb_app._ask.gate import Gate, chance_of, doubts, judged
+from kb_app._ask.languages import is_courtesy
 from kb_app._ask.narrowing import narrow, of_the_date
 from kb_app._ask.rows import asked_rows, with_rows
 from kb_app._ask.telling import (
@@ -156,12 +157,16 @@ class Asking:
         return max((each.weight for each in known.words), default=0.0)
 
     def steps(self, question: AskQuery) -> Iterator[Step]:
-        """Search now, and yield what was found, the pieces of the answer, and the answer."""
+        """Search now, and yield what was found, the pieces of the answer, and the answer.
+
+        No passage answers what asks nothing.
+        """
+        if is_courtesy(question.text):
+            return self._unasked(question)
         asked = self._search(question)
         return self._begun(replace(asked, response=self._told(asked.response)))
 
-    def unasked(self, question: AskQuery) -> Iterator[Step]:
-        """Yield what ``steps`` does, where *question* asks nothing: no passage answers it."""
+    def _unasked(self, question: AskQuery) -> Iterator[Step]:
         asked = self._found_first(question, Watch())
         response = replace(asked.response, hits=(), warnings=(_NOTHING_ASKED,))
         return self._begun(replace(asked, response=response))

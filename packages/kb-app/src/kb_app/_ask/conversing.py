@@ -75,8 +75,7 @@ class Conversing:
         turn = self._turn(question, question.conversation)
         turn = replace(turn, milliseconds=round((time.perf_counter() - started) * 1000))
         asked = replace(question, conversation=None, text=turn.rewritten or question.text)
-        steps = self._asking.unasked if is_courtesy(question.text) else self._asking.steps
-        return self._ended(turn, steps(asked))
+        return self._ended(turn, self._asking.steps(asked))
 
     def _ended(self, turn: _Turn, steps: Iterator[Step]) -> Iterator[Step]:
         for step in steps:
