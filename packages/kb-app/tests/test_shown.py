@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from kb_app.shown import (
     local_time,
     moment,
     printable,
+    shell_word,
     steady,
     visible,
 )
@@ -83,6 +86,23 @@ def test_a_picture_takes_the_place_of_one_character_and_an_escape_names_it() -> 
 def test_what_turns_the_line_around_or_is_not_seen_is_drawn(mark: str) -> None:
     assert visible(f"a{mark}b") == "a\ufffdb"
     assert mark not in printable(f"a{mark}b")
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("/notes/a.md", "/notes/a.md"),
+        ("it's a.md", "'it'\"'\"'s a.md'"),
+        ("new\nline.md", r"$'new\x0aline.md'"),
+        ("it's\\\n", r"$'it\x27s\x5c\x0a'"),
+        ("bad\udcff é.md", r"$'bad\xff é.md'"),
+        ("a\u202eb", r"$'a\xe2\x80\xaeb'"),
+    ],
+)
+def test_a_word_for_a_shell_is_read_as_it_is(word: str, shown: str) -> None:
+    assert shell_word(word) == shown
+    said = subprocess.run(["bash", "-c", f"printf %s {shown}"], capture_output=True, check=True)
+    assert said.stdout == os.fsencode(word)
 
 
 @given(st.text(alphabet=st.characters(codec=None)))

@@ -178,6 +178,9 @@ def test_a_dry_run_says_the_command_and_runs_nothing(tmp_path: Path) -> None:
 
     assert (result.exit_code, result.stdout) == (0, f"{tmp_path}/vim +3 '/notes/a b.md'\n")
     assert not (tmp_path / "asked").exists()
+    odd = knowledge_base({"locate": FilePlace("/notes/new\nline.md", line=3)})
+    said = run("cite", URI, "--open", "--dry-run", kb=odd, environ=environ).stdout
+    assert said == f"{tmp_path}/vim +3 $'/notes/new\\x0aline.md'\n"
 
 
 def test_an_editor_that_fails_or_is_missing_is_an_error(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ __all__ = [
     "local_time",
     "moment",
     "printable",
+    "shell_word",
     "steady",
     "visible",
 ]
@@ -48,6 +49,7 @@ _JOINERS = frozenset("\u200c\u200d")
 _JOINER = "\u200d"
 _UNSTEADY = frozenset("\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff" + _JOINER)
 """What makes one picture of several characters: selectors, colours of skin, the joiner."""
+_QUOTED, _NO_UTF8 = "\\'", frozenset(map(chr, range(0xDC80, 0xDD00)))
 _TAB = 4
 _DELETE = 0x7F
 _PICTURES = 0x2400
@@ -122,6 +124,23 @@ def as_given(value: object) -> str:
     import json  # only a mistake needs it
 
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def shell_word(text: str) -> str:
+    """Return *text* as a word that a shell reads as it is, bash and zsh also what is hidden in it.
+
+    That is written as bytes, in ``$'…'``: a file's name may hold some that are no UTF-8.
+    """
+    from shlex import quote  # few are shown
+
+    if not any(map(is_hidden, text)):
+        return quote(text)
+    return f"$'{''.join(_bytes_of(c) if is_hidden(c) or c in _QUOTED else c for c in text)}'"
+
+
+def _bytes_of(character: str) -> str:
+    how = "surrogateescape" if character in _NO_UTF8 else "surrogatepass"
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", how))
 
 
 def flat(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -10,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb_app.shown import count, flat, moment, printable
+from kb_app.shown import count, flat, moment, printable, shell_word
 from kb_cli._context import CliContext, Shown
 from kb_cli._declared import NewFile, Whole, argument, command, completed_by, option, subgroup
 from kb_cli._options import in_option
@@ -391,7 +390,7 @@ def _open(cli: CliContext, place: FilePlace, *, only_says: bool) -> None:
 
     words = open_command(place, cli.environ)
     if only_says:
-        echo(printable(shlex.join(words)))
+        echo(" ".join(map(shell_word, words)))
         return
     sys.stdout.flush()
     try:
