@@ -174,6 +174,8 @@ def test_text_is_not_binary(text: str) -> None:
 def test_a_stray_control_character_does_not_make_text_binary() -> None:
     assert not looks_binary(b"words " * 50 + b"\0" + b"words " * 50)
     assert not looks_binary("naïve ".encode() * 1000 + "é".encode()[:1])
+    assert not looks_binary(b"plain\x07bell in text about pelican\n")
+    assert not looks_binary(b"# \x1b[31mred\x1b[0m title\n\n\x1b]0;x\x07 text\n")
 
 
 @pytest.mark.parametrize(

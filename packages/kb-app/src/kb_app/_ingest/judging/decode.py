@@ -98,7 +98,8 @@ _TOLD_ELSEWHERE = [
 
 _WHITE_OR_USUAL = frozenset(b"\t\n\r\f\v\b\x1b")
 _CONTROLS = bytes(b for b in range(32) if b not in _WHITE_OR_USUAL) + b"\x7f"
-_MAX_CONTROLS = 0.02
+_MAX_CONTROLS, _MAX_IN_UTF8 = 0.02, 0.1
+"""Of the bytes of a text, at most; of few, one is many."""
 _LOOK = 4096
 _MARKS = tuple(mark for mark, _ in _BOMS)
 
@@ -281,7 +282,9 @@ def looks_binary(data: bytes) -> bool:
         controls -= data.count(b"\x0e") + data.count(b"\x0f")
     if b"\0" in data and _utf16_or_32(data) is not None:
         return False
-    return controls > len(data) * _MAX_CONTROLS or (b"\0" in data and not _is_utf8(data))
+    is_utf8 = _is_utf8(data)
+    most = _MAX_IN_UTF8 if is_utf8 and b"\0" not in data else _MAX_CONTROLS
+    return controls > len(data) * most or (b"\0" in data and not is_utf8)
 
 
 def _utf16_or_32(data: bytes) -> str | None:
