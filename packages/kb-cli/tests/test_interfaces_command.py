@@ -21,6 +21,9 @@ collected_while_imported = gc.isenabled()
 def start(kb):
     click.echo(f"open: {kb.is_open}, read-only: {kb.readonly}")
 
+def naming(kb, *, named=str):
+    click.echo(named("run 'kebab ingest'"))
+
 def broken(kb):
     raise RuntimeError("oh")
 """
@@ -30,6 +33,7 @@ x = y:z
 
 [kebab.interfaces]
 demo = kb_demo_interface:start
+naming = kb_demo_interface:naming
 broken=kb_demo_interface:broken
 
 [other]
@@ -69,6 +73,14 @@ def test_they_get_the_open_knowledge_base_and_the_global_options() -> None:
 
     assert (result.exit_code, result.stdout) == (0, "open: True, read-only: True\n")
     assert not kb.is_open
+
+
+@pytest.mark.usefixtures("installed")
+def test_one_that_names_commands_names_them_for_the_knowledge_base_it_has(tmp_path: Path) -> None:
+    (file := tmp_path / "c.toml").touch()
+
+    assert run("naming").stdout == "run 'kebab ingest'\n"
+    assert run("--config", str(file), "naming").stdout == f"run 'kebab --config {file} ingest'\n"
 
 
 @pytest.mark.usefixtures("installed")

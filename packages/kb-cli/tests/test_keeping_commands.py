@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,17 @@ def test_import_says_what_became_of_each_part() -> None:
         "source notes: /home/else/notes is not here; its documents stay as they are\n"
         "source notes is not configured here: kebab add FOLDER --id notes\n"
     )
+
+
+def test_import_says_how_what_it_wrote_is_configured_here(tmp_path: Path) -> None:
+    (file := tmp_path / "c.toml").touch()
+    new = {"id": "notes", "root": "/new one/notes", "configured": False, "present": True}
+    kb = knowledge_base({"import_archive": imported(sources=[new], source_files=3)})
+
+    result = run("--config", str(file), "import", "a.kebab", "--sources-to", "/new one", kb=kb)
+
+    command = f"kebab --config {file} add '/new one/notes' --id notes"
+    assert result.stdout.endswith(f"source notes is not configured here: {command}\n")
 
 
 @pytest.mark.parametrize(("root", "is_said"), [("/old/notes", True), ("/new/notes", False)])

@@ -18,7 +18,7 @@ from kb_app.shown import count, is_hidden, printable
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
 from kb_core.citations import LineSpan, PageSpan, stored_span
-from kb_core.errors import InvalidInput
+from kb_core.errors import InvalidInput, NotIndexed
 from kb_core.filters import FILTERS
 from kb_core.media import SearchMode
 from kb_core.records import FileState
@@ -749,6 +749,35 @@ async def test_how_much_of_a_folder_was_read_is_told_a_conversation_once() -> No
         assert "warning: path 'x' matches nothing" in text
 
 
+async def test_commands_that_a_model_is_told_are_named_and_those_in_texts_are_not() -> None:
+    """Who runs ``kebab embed`` without ``--config`` changes another knowledge base."""
+    kb = knowledge_base(document("a.md", "run 'kebab embed', ottera\n"))
+    found = kb.search(in_passages(SearchQuery(text="ottera", mode=SearchMode.LEXICAL)))
+
+    def search(query: SearchQuery, **_: object) -> SearchResponse:
+        if query.text == "none":
+            raise NotIndexed("nothing is indexed", hint="run 'kebab ingest'")
+        told = ("vector: no embeddings (run 'kebab embed')",)
+        return replace(found, degraded=told, warnings=("'kebab x' it",))
+
+    kb.answers["search"] = search
+
+    def named(text: str) -> str:
+        return text.replace("kebab ", "kebab --config C ")
+
+    async with client_of(kb, form=Form.TEXT, named=named) as client:
+        calls = [await client.call_tool("search", {"query": text}) for text in ("a", "none")]
+    contents = [content for call in calls for content in call.content]
+    said = "\n".join(one.text for one in contents if isinstance(one, types.TextContent))
+
+    assert set(re.findall(r"'kebab [^']*'", said)) == {
+        "'kebab embed'",
+        "'kebab --config C embed'",
+        "'kebab --config C x'",
+        "'kebab --config C ingest'",
+    }
+
+
 @pytest.mark.parametrize("options", [{"form": "json"}, {"form": "text", "http": "127.0.0.1:0"}])
 def test_only_one_conversation_can_be_remembered_unasked(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="--remember is for a server of text over pipes"):
@@ -757,9 +786,9 @@ def test_only_one_conversation_can_be_remembered_unasked(options: dict[str, Any]
 
 def test_what_the_command_takes_is_what_the_server_is_given() -> None:
     taken = signature(serve).parameters.values()
-    of_what_is_opened = {"workspace"}
+    of_what_is_opened, of_the_command = {"workspace"}, {"named"}
 
-    given = OPTIONS.keys() - of_what_is_opened
+    given = (OPTIONS.keys() - of_what_is_opened) | of_the_command
     assert {one.name for one in taken if one.kind is one.KEYWORD_ONLY} == given
 
 

@@ -49,6 +49,8 @@ class Interface:
             start = _load(self.target)
             # `mcp.readonly = true` makes `kebab mcp` read-only; so for any of that name.
             section = getattr(cli.config, self.name, None)
+            if "named" in (start.__kwdefaults__ or {}):
+                options["named"] = cli.named
             with cli.open(readonly=getattr(section, "readonly", False)) as kb:
                 start(kb, **options)
 

@@ -22,9 +22,10 @@ from mcp.server.context import ServerRequestContext
 
 from kb_core import logs
 from kb_core.errors import InvalidInput, KbError
+from kb_core.values import replace
 from kb_mcp._results import failure, repaired, success, told, with_pictures
 from kb_mcp._tool import Call, Form, Progress, Tool, as_asked, in_names_of_text
-from kb_mcp.text import plain, said_by
+from kb_mcp.text import plain, said_by, tokens_of
 
 __all__ = ["Context", "Threads", "answer"]
 
@@ -136,11 +137,11 @@ def _answer(tools: Mapping[str, Tool], tool: Tool, call: Call) -> types.CallTool
         said = error.code
         if call.form is Form.TEXT and isinstance(error, InvalidInput):
             error = in_names_of_text(error, tool, call.arguments)
-        return failure(_with_takers(error, tools), call.form)
+        return failure(_with_takers(error, tools), call.form, call.named)
     except Exception as error:
         said = "failed"
         logger.exception("tool %s failed", tool.name)
-        return failure(error, call.form)
+        return failure(error, call.form, call.named)
     finally:
         # What was asked is nobody's business: names, times and error codes only.
         logger.info("%s: %s in %.0f ms", tool.name, said, (time.monotonic() - began) * 1000)
@@ -160,6 +161,9 @@ def _with_takers(error: KbError, tools: Mapping[str, Tool]) -> KbError:
 def _answered(tool: Tool, call: Call) -> types.CallToolResult:
     if call.form is Form.TEXT:
         call = as_asked(call)
+    if call.max_tokens is not None:
+        longer = tokens_of(call.named(_COMMAND)) - tokens_of(_COMMAND)
+        call = replace(call, max_tokens=call.max_tokens - _COMMANDS * longer)
     return with_pictures(_worded(tool, call), call.pictures)
 
 
@@ -184,12 +188,19 @@ def _without_known(call: Call, text: str) -> str:
     return "\n".join(lines)
 
 
+_SAID = re.compile(r"^(?:degraded|warning): .*", re.MULTILINE)
+"""A line that is said of an answer: those of a document begin with their number, or are apart."""
+_COMMAND, _COMMANDS = "'kebab embed'", 2
+"""What is named in an answer, and how often, about."""
+
+
 def _worded(tool: Tool, call: Call) -> types.CallToolResult:
     if call.form is Form.JSON:
         return success(tool.call(call), tool.render)
     if tool.tell is None:
         return told(plain(repaired(tool.call(call)), call.max_tokens))
     text = _without_known(call, tool.tell(call))
+    text = _SAID.sub(lambda line: call.named(line[0]), text)
     if call.shown and (name := call.memory.keep(call.given, call.shown)):
         text = f"{text}\nseen: {name}"
     return told(text)

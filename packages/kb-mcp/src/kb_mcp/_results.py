@@ -50,9 +50,15 @@ def with_pictures(
     return result
 
 
-def failure(error: BaseException, form: Form = Form.JSON) -> types.CallToolResult:
-    """Return why a tool did not answer, as error.v1 or in words; never a traceback."""
-    body = wire.error(error)
+def failure(
+    error: BaseException, form: Form = Form.JSON, named: Callable[[str], str] = str
+) -> types.CallToolResult:
+    """Return why a tool did not answer, as error.v1 or in words; never a traceback.
+
+    What is said of it is *named*, as ``Call`` has it.
+    """
+    body: dict[str, Any] = {**wire.error(error)}
+    body["message"], body["hint"] = named(body["message"]), body["hint"] and named(body["hint"])
     text = wire.dumps(body) if form is Form.JSON else error_text(body)
     return types.CallToolResult(content=[_text(text)], is_error=True)
 

@@ -122,6 +122,8 @@ class Call:
     """What stands beside the answer; the tool adds to it."""
     stop: threading.Event = field(default_factory=threading.Event)
     progress: Progress = field(default_factory=Progress)
+    named: Callable[[str], str] = str
+    """Names in what is said the commands as they are for this knowledge base: see ``serve``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

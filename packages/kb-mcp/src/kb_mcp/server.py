@@ -77,6 +77,7 @@ class Answers:
 
     form: Form
     memory: Memory
+    named: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ def create_server(  # noqa: PLR0913 - the options of a server
     readonly: bool = False,
     remembers: bool = False,
     roots: Roots | None = None,
+    named: Callable[[str], str] = str,
 ) -> Server[Any]:
     """Return a server over an open knowledge base, connected to nothing yet.
 
@@ -116,7 +118,7 @@ def create_server(  # noqa: PLR0913 - the options of a server
         "kebab",
         version=__version__,
         **_tool_handlers(
-            roots, tools, offering, threads, Answers(form, Memory(remembers=remembers))
+            roots, tools, offering, threads, Answers(form, Memory(remembers=remembers), named)
         ),
         **_resource_handlers(roots, threads),
         **_prompt_handlers(),
@@ -125,7 +127,7 @@ def create_server(  # noqa: PLR0913 - the options of a server
     async def greet(ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if ctx.method in _HANDSHAKES and isinstance(result, dict):
-            result["instructions"] = await _instructions(kb, threads, form)
+            result["instructions"] = await _instructions(kb, threads, form, named)
         return result
 
     if roots.is_wanted:
@@ -142,7 +144,7 @@ def _tool_handlers(
     threads: Threads,
     answers: Answers,
 ) -> dict[str, Any]:
-    form = answers.form
+    form, named = answers.form, answers.named
 
     async def list_tools(_ctx: Context, _params: _Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=offering.listed)
@@ -159,8 +161,9 @@ def _tool_handlers(
         try:
             kb = await roots.knowledge_base(ctx)
         except KbError as error:
-            return failure(error, form)
-        call = Call(kb=kb, arguments=params.arguments or {}, form=form, memory=answers.memory)
+            return failure(error, form, named)
+        arguments, memory = params.arguments or {}, answers.memory
+        call = Call(kb=kb, arguments=arguments, form=form, memory=memory, named=named)
         return await answer(ctx, threads, offering.answering, tool, call)
 
     return {"on_list_tools": list_tools, "on_call_tool": call_tool}
@@ -196,10 +199,12 @@ def _prompt_handlers() -> dict[str, Any]:
     return {"on_list_prompts": list_prompts, "on_get_prompt": get}
 
 
-async def _instructions(kb: KnowledgeBase, threads: Threads, form: Form) -> str:
+async def _instructions(
+    kb: KnowledgeBase, threads: Threads, form: Form, named: Callable[[str], str]
+) -> str:
     """Describe the knowledge base as it is now, or in general if that takes too long."""
     with anyio.move_on_after(_HANDSHAKE_WAIT_S):
-        return await threads.run(_describe, kb, form)
+        return await threads.run(_describe, kb, form, named)
     return describe_folder(_guide(form), kb.preferences())
 
 
@@ -207,7 +212,7 @@ def _guide(form: Form) -> str:
     return READING if form is Form.TEXT else GUIDE
 
 
-def _describe(kb: KnowledgeBase, form: Form) -> str:
+def _describe(kb: KnowledgeBase, form: Form, named: Callable[[str], str]) -> str:
     wishes = None
     try:
         wishes = kb.preferences()
@@ -215,7 +220,7 @@ def _describe(kb: KnowledgeBase, form: Form) -> str:
             return describe_for_reading(kb)
         return describe(kb.stats(), wishes=wishes)
     except KbError as error:
-        return describe_failure(error, _guide(form), wishes)
+        return named(describe_failure(error, _guide(form), wishes))
     except Exception:
         logger.exception("the knowledge base could not be described")
         return _guide(form)
@@ -232,16 +237,18 @@ def serve(  # noqa: PLR0913 - the options of a command
     remember: bool = False,
     watch: bool = False,
     offer: str | None = None,
+    named: Callable[[str], str] = str,
 ) -> None:
     """Serve *kb* until the input ends, or with *http*, a place to listen at, until a signal.
 
-    The arguments by name are those of ``kb_mcp.OPTIONS``. Raises ``InvalidInput`` where they
+    The arguments by name are those of ``kb_mcp.OPTIONS``, but for *named*: it returns a text with
+    its commands as they are for *kb*, such as with ``--config``. Raises ``InvalidInput`` where they
     do not go together or name no tool, and ``IoError`` where the place cannot be listened at.
     """
     tools = allowed(kb.preferences()) if tools is None else tools
-    named = [name.strip() for name in (offer or "").split(",") if name.strip()]
-    named = named or [*kb.preferences().tools]
-    offered(tools, named, readonly=False)  # before anything is served
+    offers = [name.strip() for name in (offer or "").split(",") if name.strip()]
+    offers = offers or [*kb.preferences().tools]
+    offered(tools, offers, readonly=False)  # before anything is served
     if remember and (http is not None or form != Form.TEXT.value):
         raise InvalidInput(
             "--remember is for a server of text over pipes, which one conversation has alone",
@@ -252,20 +259,16 @@ def serve(  # noqa: PLR0913 - the options of a command
         name = "--allow-writing" if allow_writing else "--allow-remote"
         raise InvalidInput(f"{name} is for a server with --http", details={"field": name})
     kb.stay()
+    server_of = partial(create_server, kb, tools, form=Form(form), offer=offers, named=named)
     with following(kb, is_wanted=watch):
         if http is not None:
-            _serve_http(kb, tools, Form(form), http, (allow_writing, allow_remote), named)
+            _serve_http(kb, server_of, http, (allow_writing, allow_remote))
         else:
-            _serve_pipes(kb, tools, Form(form), named, remembers=remember)
+            _serve_pipes(kb, server_of, remembers=remember)
 
 
 def _serve_pipes(
-    kb: KnowledgeBase,
-    tools: Mapping[str, Tool],
-    form: Form,
-    offer: Collection[str],
-    *,
-    remembers: bool,
+    kb: KnowledgeBase, server_of: Callable[..., Server[Any]], *, remembers: bool
 ) -> None:
     # The thread that waits for input cannot be interrupted, so that Python's own handling of
     # Ctrl-C would wait for the next line. Nothing here needs to be put in order: let go.
@@ -273,9 +276,7 @@ def _serve_pipes(
     threads, log = Threads(), LogAside(logging.getLogger())
     signal.signal(signal.SIGTERM, lambda *_: _terminate(threads, log))
     roots = Roots(kb, is_wanted=kb.preferences().follows_roots)
-    server = create_server(
-        kb, tools, threads, form=form, offer=offer, remembers=remembers, roots=roots
-    )
+    server = server_of(threads, remembers=remembers, roots=roots)
     try:
         anyio.run(_serve, server, partial(_leave, threads, log))
     except* BrokenPipeError:
@@ -288,12 +289,7 @@ def _serve_pipes(
 
 
 def _serve_http(
-    kb: KnowledgeBase,
-    tools: Mapping[str, Tool],
-    form: Form,
-    http: str,
-    allow: tuple[bool, bool],
-    offer: Collection[str],
+    kb: KnowledgeBase, server_of: Callable[..., Server[Any]], http: str, allow: tuple[bool, bool]
 ) -> None:
     from kb_mcp import _http  # uvicorn and starlette: not for a server over pipes
 
@@ -316,7 +312,7 @@ def _serve_http(
         sys.stderr.write(f"serving {url}{mode}; token: {where}{made}\n")
         sys.stderr.flush()
 
-    server = create_server(kb, tools, threads, form=form, offer=offer, readonly=readonly)
+    server = server_of(threads, readonly=readonly)
     _http.run(server, token, place, told=tell, at_end=partial(threads.finish_writing, _GRACE_S))
     kb.leave()
     if not threads.wait(_GRACE_S) or kb.is_working:

@@ -414,7 +414,7 @@ def self_(cli: CliContext, documents: int, seconds: float, seed: int, *, paraphr
     with cli.open() as kb, stopped_by_interrupt(cli, "stopping after this document") as stop:
         found = _last(cli, kb.examine(options, stop=stop)).examined
     assert found is not None  # noqa: S101 - what the last event carries
-    cli.show(found, lambda _: examined(found))
+    cli.show(found, lambda _: map(cli.named, examined(found)))
     if not found["complete"]:
         cli.note("not all documents that were drawn were asked for: --seconds for more time")
 

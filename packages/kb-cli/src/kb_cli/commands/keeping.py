@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kb_app.shown import bytes_text, count, flat, printable
+from kb_app.shown import bytes_text, count, flat, printable, shell_word
 from kb_cli._context import CliContext, Shown
 from kb_cli._declared import OneOf, argument, command, completed_by, option, subgroup
 from kb_cli._follow import passages_taken
@@ -136,7 +136,7 @@ def import_(
     origin = stream() if file == _STREAM else file
     with cli.open() as kb:
         report = kb.import_archive(origin, replace=replace, dry_run=dry_run, sources_to=sources_to)
-    cli.show(report, lambda report: _import_lines(report, sources_to))
+    cli.show(report, lambda report: map(cli.named, _import_lines(report, sources_to)))
 
 
 _BECAME = {
@@ -170,7 +170,7 @@ def _import_lines(report: Shown, sources_to: str | None) -> Iterator[str]:
     if left := report.get("source_files_left"):
         yield f"{count(left, 'original file')} stay in the archive: --sources-to writes them"
     for source in report.get("sources", ()):
-        yield from _source_lines(source)
+        yield from _source_lines(source, sources_to if "source_files" in report else None)
     is_read = sources_to is None or any(
         Path(source["root"]).is_relative_to(Path(sources_to).resolve())
         for source in report.get("sources", ())
@@ -179,12 +179,13 @@ def _import_lines(report: Shown, sources_to: str | None) -> Iterator[str]:
         yield f"the configuration here reads none of {printable(str(sources_to))}: kebab add FOLDER"
 
 
-def _source_lines(source: Shown) -> Iterator[str]:
+def _source_lines(source: Shown, files_in: str | None) -> Iterator[str]:
     name, root = flat(source["id"]), printable(source["root"])
     if not source["present"]:
         yield f"source {name}: {root} is not here; its documents stay as they are"
     if not source["configured"]:
-        yield f"source {name} is not configured here: kebab add FOLDER --id {name}"
+        to = str(Path(files_in, source["id"])) if files_in else "FOLDER"
+        yield f"source {name} is not configured here: kebab add {shell_word(to)} --id {name}"
 
 
 @subgroup("engine", example="kebab engine copy --to milvus")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
@@ -53,9 +53,11 @@ def client_of(
     tools: Mapping[str, Tool] = TOOLS,
     *,
     form: Form = Form.JSON,
+    named: Callable[[str], str] = str,
 ) -> Client:
     """Return a client of a server over *kb*; a context manager."""
-    return Client(create_server(kb, tools, form=form), mode=mode, raise_exceptions=False)
+    server = create_server(kb, tools, form=form, named=named)
+    return Client(server, mode=mode, raise_exceptions=False)
 
 
 async def call(kb: KnowledgeBase, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:

@@ -184,7 +184,7 @@ DOCTOR = Tool(
         annotations=READ_ONLY,
     ),
     call=_doctor,
-    tell=lambda call: doctor_text(_doctor(call), call.max_tokens),
+    tell=lambda call: call.named(doctor_text(_doctor(call), call.max_tokens)),
     brief="Health checks, each with what the person can do: when something fails.",
     seldom=True,
 )
