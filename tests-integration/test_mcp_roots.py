@@ -464,6 +464,8 @@ NAMING: list[tuple[str, dict[str, Any]]] = [
     ("cite_verify", {"citations": [{"citation": {"uri": "$path#L1"}, "source_id": "$path"}]}),
     ("list_docs", {"path_glob": "$path"}),
     ("list_docs", {"source": "$path"}),
+    ("links", {"doc": "$path"}),
+    ("links", {"doc": "$path", "direction": "out"}),
     ("status", {"path_glob": "$path"}),
     ("wait_for_fresh", {"paths": ["$path"], "seconds": 1}),
     ("ingest_file", {"path": "$path"}),

@@ -128,7 +128,7 @@ def test_what_is_no_text_of_somebody_in_a_wiki_is_no_document() -> None:
     [
         ("Journal.json", b'{"entries": []}'),
         ("package.json", b'{"title": "a", "text": "b", "created": "2022-01-04"}'),
-        ("data.xml", b"<root><smses/></root>"),
+        ("data.xml", b"<data><smses/></data>"),
     ],
 )
 def test_other_files_of_json_and_xml_stay_code(path: str, data: bytes) -> None:
