@@ -486,6 +486,7 @@ async def test_what_looks_like_instructions_is_marked_and_so_is_what_is_ambiguou
         ("search", {"queries": ["two otters", "otters are two"], "k": 1, "mode": "lexical"}),
         ("ask", {"query": "how many are the otters of two?"}),
         ("grep", {"pattern": "are two"}),
+        ("codebase_search", {"queries": ["two otters"], "maxResults": 1}),
     ],
 )
 async def test_a_place_of_a_path_that_several_sources_have_names_its_own(

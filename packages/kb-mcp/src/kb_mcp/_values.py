@@ -17,7 +17,7 @@ from kb_core.search import Constant
 __all__ = ["Constants", "mark_shared"]
 
 
-def mark_shared(kb: KnowledgeBase, items: Sequence[dict[str, Any]]) -> None:
+def mark_shared(kb: KnowledgeBase, items: Sequence[Any]) -> None:
     """Say ``in_several`` in *items*, hits or files or what is cited, whose path does not tell."""
     shared = kb.shared_paths(item["doc_path"] for item in items)
     for item in items:

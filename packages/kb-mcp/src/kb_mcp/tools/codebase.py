@@ -16,7 +16,7 @@ from kb_mcp._tool import (
     outline,
     schema_of,
 )
-from kb_mcp._values import Constants
+from kb_mcp._values import Constants, mark_shared
 from kb_mcp.text.hits import codebase_text
 
 __all__ = ["CODEBASE_SEARCH"]
@@ -69,6 +69,7 @@ def _with_enough(arguments: Arguments) -> Arguments:
 
 def _tell_codebase_search(call: Call) -> str:
     found = call.kb.codebase_search(_with_enough(call.arguments), passages=True)
+    mark_shared(call.kb, found["hits"])
     is_whole = call.max_tokens is not None
     look_up = Constants(call.kb)
     told = codebase_text(found, call.max_tokens, call.given, is_whole=is_whole, look_up=look_up)
