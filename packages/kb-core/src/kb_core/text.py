@@ -41,6 +41,7 @@ _STAMP = lazy_pattern(
     r"|\([A-Z]\) |x \d{4}-\d\d-\d\d )"
 )
 """How an entry of a log or a journal begins, and a task of a list (todo.txt)."""
+_STAMP_BEGINS = frozenset("0123456789[(x")
 _FEWEST_LABELS = 2
 _OF_LANGUAGE = lazy_pattern(
     r"(?<=[/._-])(af|ar|az|be|bg|bn|bs|ca|cs|cy|da|de|el|en|eo|es|et|eu|fa|fi|fil|fr|ga|gl|gu|he|hi"
@@ -143,7 +144,8 @@ def entry_lines(lines: Sequence[str]) -> frozenset[int]:
     labelled = {
         at
         for at, line in enumerate(lines)
-        if ((":" in line or "：" in line) and _LABEL.match(line)) or _STAMP.match(line)
+        if ((":" in line or "：" in line) and _LABEL.match(line))
+        or (line.lstrip(" \t")[:1] in _STAMP_BEGINS and _STAMP.match(line))
     }
     if len(labelled) < _FEWEST_LABELS:
         return frozenset()
