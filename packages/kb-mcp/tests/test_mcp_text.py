@@ -535,7 +535,8 @@ HOSTILE = st.lists(
     max_size=25,
 ).map("\n".join)
 FRAME = re.compile(
-    r"\d+ passages? in \d+ files?.*|passages \d+ to \d+ in .*|nothing found|also:|"
+    r"\d+ passages? in \d+ files?.*|passages \d+ to \d+ in .*|nothing found|"
+    r"also:( [ab]\.(md|py)(:\d+(-\d+)?)?( .*)?)?|"
     r"[ab]\.(md|py):\d+(-\d+)? of \d+.*|:\d+(-\d+)?( · .*)?|in no passage: .*|"
     r"no passage holds .*|more: cursor [\w-]{40,}|… .*|nothing here seems to answer this"
 )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -382,8 +381,8 @@ def documents_at(snapshot: IndexSnapshot, path: str, source: str | None) -> list
 
 def shared_paths(snapshot: IndexSnapshot, paths: Iterable[str]) -> frozenset[str]:
     """Return those of *paths* that documents of several sources have."""
-    docs = snapshot.docs(OneOf("path", tuple(dict.fromkeys(paths))))
-    return frozenset(path for path, n in Counter(doc["path"] for doc in docs).items() if n > 1)
+    counted = ((path, snapshot.count_docs(OneOf("path", (path,)))) for path in {*paths})
+    return frozenset(path for path, count in counted if count > 1)
 
 
 def spellings(path: str) -> list[str]:
