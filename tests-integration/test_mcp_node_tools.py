@@ -195,6 +195,7 @@ def arguments_of(doc_id: str, file: str) -> dict[str, tuple[dict[str, Any], str]
         "codebase_search": ({"queries": ["tea", "locks"]}, "codebase_search_response"),
         "similar": ({"origin": "tea.md", "k": 1}, "search_response"),
         "list_docs": ({"limit": 1}, "doc_summary_list"),
+        "links": ({"doc": "tea.md"}, "link_list"),
         "cite_verify": ({"citations": ["tea.md#L3"]}, "citation_check"),
         "explain_miss": ({"query": "readable", "doc": "tea.md"}, "explain_miss"),
         "schema": ({}, "schema"),
