@@ -315,6 +315,10 @@ _CONTEXT = 2
 """Chunks to list as neighbours, on either side."""
 
 
+_MOST_LINKS = 10_000
+"""As many as a document keeps."""
+
+
 class LeaveInspect(Message):
     """Go back to where the target came from."""
 
@@ -361,7 +365,10 @@ class InspectPane(Pane):
     def _inspected(self, target: Target) -> tuple[str, list[Section[Target]]]:
         doc = self.kb.inspect_doc(target.doc_id)
         if target.chunk_id is None:
-            out, into = (self.kb.links(target.doc_id, backlinks=way) for way in (False, True))
+            out, into = (
+                self.kb.links(target.doc_id, backlinks=way, limit=_MOST_LINKS)
+                for way in (False, True)
+            )
             sections = document_sections(doc, self.kb.chunks_of(target.doc_id), out, into)
             return f"Document {doc['doc_path']}", sections
         fetched = self.kb.fetch_chunk(target.chunk_id, context=_CONTEXT)
