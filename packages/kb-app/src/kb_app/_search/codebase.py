@@ -382,18 +382,9 @@ def _question(snapshot: IndexSnapshot, query: CodebaseQuery, among: Filter) -> _
 
 
 def _in_a_source(snapshot: IndexSnapshot, path: str) -> tuple[str, str] | None:
-    """Return the source whose folder holds an absolute *path*, and the path in it.
-
-    What holds the folders of sources is no path in one of them.
-    """
+    """Return the source whose folder holds an absolute *path*, and the path in it."""
     places = places_of(snapshot, path, None) if posixpath.isabs(path) else ()
-    roots = {known.get("root") for known in snapshot.control.sources.values()}
-    is_root = posixpath.normpath(path) in roots
-    inside = (
-        (source, normal_path(at))
-        for source, at in places
-        if source is not None and (at != "." or is_root)
-    )
+    inside = ((source, normal_path(at)) for source, at in places if source is not None)
     return next(inside, None)
 
 

@@ -212,7 +212,7 @@ def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
     """Return what passes at a path or below it: as it is typed, the end of a longer one, a glob."""
     glob_of("path", literal_glob(path))
     for read in dict.fromkeys((path, slashed_path(path))):
-        typed = tuple(places_of(snapshot, read, None))
+        typed = tuple(places_of(snapshot, read, None, around=True))
         spelled = dict.fromkeys((typed, tuple((source, nfc(inside)) for source, inside in typed)))
         name = literal_glob(nfc(read).strip("/"))
         ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))

@@ -509,13 +509,14 @@ def _documents(snapshot: IndexSnapshot, path: str, source: str | None) -> list[S
 
 
 def places_of(
-    snapshot: IndexSnapshot, path: str, source: str | None
+    snapshot: IndexSnapshot, path: str, source: str | None, *, around: bool = False
 ) -> Iterator[tuple[str | None, str]]:
-    """Yield where a path may lie: as it is, in the sources whose folder holds it, or around them.
+    """Yield where a path may lie: as it is, and in the sources whose folder holds it.
 
     Each is a source, ``None`` for any, and a path in it, with the accents that were typed: of
     two files whose names differ by these alone, it is the one that was named. What is in no
-    source, and called by an absolute path, comes after the file that is there.
+    source, and called by an absolute path, comes after the file that is there. *around* yields
+    the whole of sources, too, that a folder holds.
     """
     as_it_is = (source, path)
     if is_relative := not path.startswith(("/", "~")):
@@ -529,7 +530,7 @@ def places_of(
                     plain = Path(os.path.normpath(full))
                     if plain.is_relative_to(folder):
                         yield within, plain.relative_to(folder).as_posix()
-                    elif Path(folder).is_relative_to(plain):
+                    elif around and Path(folder).is_relative_to(plain):
                         yield within, "."
     if not is_relative:
         yield as_it_is
