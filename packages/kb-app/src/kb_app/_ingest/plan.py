@@ -155,7 +155,7 @@ def _make_plan(
         _consider(plan, found, known, settings, options)
     plan.warnings += [f"source {source.source_id!r}: {each}" for each in walked.unread_rules]
     for path in source.narrow:
-        if not _is_known(path, source, walked, {*ledger, *seen}):
+        if not _is_known(path, source, walked, (ledger, seen)):
             told = f"there is no {path!r}, and the index knows of none"
             plan.warnings.append(f"source {source.source_id!r}: {told}")
     there = [row for row in ledger.values() if _counts(row)]
@@ -175,11 +175,14 @@ def _make_plan(
     return plan
 
 
-def _is_known(path: str, source: SourceSpec, walked: Walk, paths: Collection[str]) -> bool:
+def _is_known(
+    path: str, source: SourceSpec, walked: Walk, known: Iterable[Collection[str]]
+) -> bool:
     """Say whether there is a *path* that a run was narrowed to, or was, or that cannot be told."""
     if walked.fate_of(path) != "gone" or os.path.lexists(f"{source.root}/{path}"):
         return True
-    return path in paths or any(each.startswith(f"{path}/") for each in paths)
+    below = f"{path}/"
+    return any(path in paths or any(each.startswith(below) for each in paths) for paths in known)
 
 
 def _counts(row: FileRecord) -> bool:

@@ -7,7 +7,7 @@ same source, the same folder, the fewest folders deep. That is how Obsidian find
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -64,17 +64,14 @@ def links_in(snapshot: IndexSnapshot, text: str, limit: int, offset: int) -> typ
 
 def _leading_to(snapshot: IndexSnapshot, doc: StoredDoc) -> Iterator[tuple[StoredDoc, Link]]:
     """Yield the documents with links that lead to *doc*, and these links, in order."""
-    leads, names = _Leads(snapshot), _names(doc)
+    names = {*called(doc["path"], _given(doc)), spelled(doc["title"])} - {""}
+    leads = _Leads(snapshot, doc, names)
     for other in snapshot.docs_linking(sorted(names)):
         if other["doc_id"] != doc["doc_id"]:
             for link in other["links"]:
-                found = leads.to(other, link, expected=doc)
+                found = leads.to(other, link)
                 if found is not None and found["doc_id"] == doc["doc_id"]:
                     yield other, link
-
-
-def _names(doc: StoredDoc) -> set[str]:
-    return {*called(doc["path"], _given(doc)), spelled(doc["title"])} - {""}
 
 
 def _given(doc: StoredDoc) -> list[str]:
@@ -82,27 +79,32 @@ def _given(doc: StoredDoc) -> list[str]:
 
 
 class _Leads:
-    """Tells where links lead in one snapshot."""
+    """Tells where links lead in one snapshot.
 
-    def __init__(self, snapshot: IndexSnapshot) -> None:
+    With a document that is *expected*, which has *names*, nothing is looked up for a link that is
+    certain to lead to it, or to another, which is told as to none.
+    """
+
+    def __init__(
+        self,
+        snapshot: IndexSnapshot,
+        expected: StoredDoc | None = None,
+        names: AbstractSet[str] = frozenset(),
+    ) -> None:
         self._snapshot = snapshot
+        self._expected, self._names = expected, names
         self._called = cache(self._docs_called)
         self._titled = cache(self._docs_titled)
 
-    def to(
-        self, doc: StoredDoc, link: Link, *, expected: StoredDoc | None = None
-    ) -> StoredDoc | None:
-        """Return the document that a link of *doc* leads to, if there is one.
-
-        Where it is certain that it can be none but another than the *expected* one, ``None``.
-        """
+    def to(self, doc: StoredDoc, link: Link) -> StoredDoc | None:
+        """Return the document that a link of *doc* leads to, if there is one."""
         target = target_of(link)
         by_path = link.get("kind") != "wiki" or target.startswith((".", "/"))
         paths = paths_meant(doc["path"], link) if by_path else []
-        if expected is not None:
+        if (expected := self._expected) is not None:
             if paths[:1] == [expected["path"]] and doc["source_id"] == expected["source_id"]:
                 return expected
-            if expected["path"] not in paths and _names(expected).isdisjoint(last_names(target)):
+            if expected["path"] not in paths and self._names.isdisjoint(last_names(target)):
                 return None
         if paths and (found := self._at(doc["source_id"], paths)):
             return found

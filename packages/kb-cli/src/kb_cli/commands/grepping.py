@@ -81,11 +81,11 @@ def grep(cli: CliContext, /, pattern: str, paths: tuple[str, ...], **options: An
     )
     with cli.open() as kb:
         found = kb.grep(query)
+        if cli.as_json:
+            cli.print_json(found)
+            return
         shared = kb.shared_paths(file["doc_path"] for file in found["files"])
         roots = dict(kb.sources()) if shared else {}
-    if cli.as_json:
-        cli.print_json(found)
-        return
     files: Sequence[Shown] = found["files"]
     color = cli.color
     if not cli.has_terminal:

@@ -29,6 +29,7 @@ __all__ = [
     "PAGES_OR_CODE",
     "TOLD_BY_BYTES",
     "WHATSAPP",
+    "WRITTEN_LINES",
     "Caps",
     "Kind",
     "Skip",
@@ -415,9 +416,9 @@ _DATA_LANGS = frozenset({"json", "xml", "html", "yaml", "toml", "sql", "ini"})
 """What people keep on one long line without a program having squeezed it."""
 _LONG_LINE = 1000
 _MINIFIED_MIN = 2000
-_WRITTEN = 100
-"""Lines of usual length that no program has squeezed: a file with so many that fill a tenth of it
-has a list or a picture on a long line."""
+WRITTEN_LINES = 100
+"""Lines of usual length that no program has squeezed: a file with so many was written by somebody,
+and has a list or a picture on a long line."""
 
 
 def check_medium(media: str, path: str = "") -> Skip | None:
@@ -537,4 +538,4 @@ def _is_minified(text: str) -> bool:
     if share <= 1 / 2:
         return False
     written = sum(len(line) <= _LONG_LINE and bool(line.strip()) for line in lines)
-    return written < _WRITTEN or share > 9 / 10
+    return written < WRITTEN_LINES or share > 9 / 10

@@ -31,6 +31,7 @@ from itertools import groupby
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from kb_app._ingest.judging.kinds import WRITTEN_LINES
 from kb_app._ingest.making.blocks import Lines, Region, flatten, paragraphs, settled
 from kb_app._ingest.making.components import COMPONENTS, parts_of, scripts_of, with_parts
 from kb_app._ingest.making.cutting import BLOCK, Group, Piece, Sizes, pack
@@ -59,8 +60,6 @@ __all__ = ["CodeChunker", "CodeParser"]
 _LONGEST_LINE = 5_000
 """Longer lines are generated, units are whole lines, and on some of them grammars that
 look far ahead take minutes and all memory without ever asking whether to go on."""
-_WRITTEN = 100
-"""With so many other lines, a file has units for a grammar, however long its longest ones are."""
 _SECONDS = 3.0
 _SECONDS_PER_BYTE = 3e-6
 _PIECE = 1 << 12
@@ -111,7 +110,7 @@ def _without_endless(lines: Lines) -> str | None:
         return lines.text
     long = sum(size for size in sizes if size > _LONGEST_LINE)
     written = sum(0 < size <= _LONGEST_LINE for size in sizes)
-    if long * 2 > len(lines.text) and written < _WRITTEN:
+    if long * 2 > len(lines.text) and written < WRITTEN_LINES:
         return None
     return "\n".join("" if len(text) > _LONGEST_LINE else text for text in lines.texts)
 
