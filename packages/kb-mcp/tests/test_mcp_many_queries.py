@@ -343,7 +343,7 @@ def test_every_question_has_its_first_quotation_before_one_has_its_second(
     if any(len(places) > 1 for places in quoted):
         assert len(shown) == len(asked)
     further = sum(len(lengths) for lengths, _ in asked[: len(shown)]) - sum(map(len, quoted))
-    left = re.search(r"^… (.*) left out: give max_tokens$", text, re.MULTILINE)
+    left = re.search(r"^… (.*) left out: ask fewer at once$", text, re.MULTILINE)
     told = dict(re.findall(r"(question|passage)s?()", left[1])) if left else {}
     assert set(told) == {
         *(["question"] if len(shown) < len(asked) else []),
@@ -397,10 +397,15 @@ def _place(at: int, count: int) -> dict[str, Any]:
     return {**name, **span, "text": text}
 
 
-async def test_who_is_told_to_give_max_tokens_is_shown_that_there_is_one() -> None:
+async def test_more_room_is_not_offered_where_it_is_seldom_worth_it_but_given() -> None:
+    asked = {"queries": [f"lantern moss {number}" for number in range(9)], "max_tokens": 100}
     async with client_of(knowledge_base(), form=Form.TEXT) as client:
         tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+        several = {name for name, schema in tools.items() if "queries" in schema["properties"]}
+        told = {name: text_of(await client.call_tool(name, asked)) for name in several}
 
-    several = {name for name, schema in tools.items() if "queries" in schema["properties"]}
     assert several >= {"search", "ask", "codebase_search"}
-    assert {name for name in several if "max_tokens" in tools[name]["properties"]} == several
+    assert not {name for name in several if "max_tokens" in tools[name]["properties"]}
+    assert {name for name in several if "left out: ask fewer at once" in told[name]} >= {"search"}
+    assert not {name for name in several if "max_tokens" in told[name]}
+    assert "max_tokens" in tools["fetch"]["properties"]

@@ -213,9 +213,9 @@ async def test_answers_to_several_questions_stand_apart_and_an_error_is_of_its_o
     part = await told(knowledge_base(*swims), "ask", {**alone, "max_tokens": 250})
     assert whole.count(".md:1") > part.count(".md:1") > 0
     assert tokens_of(part) <= 250
-    assert re.search(r"… \d passages? left out: give max_tokens$", part)
+    assert re.search(r"… \d passages? left out: ask fewer at once$", part)
     short = await told(kb, "ask", {"queries": ["otters?"] * 20, "max_tokens": 100})
-    assert re.search(r"… \d+ questions left out: give max_tokens$", short)
+    assert re.search(r"… \d+ questions left out: ask fewer at once$", short)
     assert tokens_of(short) <= 100
 
 
@@ -353,7 +353,7 @@ async def test_what_has_no_room_is_a_line_or_counted_and_the_list_goes_on() -> N
     assert lines[0] == "10 passages in 10 files, by words"
     assert sum(line.startswith("1 Otters of sea") for line in lines) == 2
     listed = lines[lines.index("also:") + 1 :]
-    assert over == f"… {8 - len(listed)} more of these: give max_tokens, or a smaller k"
+    assert over == f"… {8 - len(listed)} more of these: ask more precisely, or for a smaller k"
     assert len(cursor) < 12
     assert rest.startswith("passages 11 to 12 in 2 files, by words\n")
 
@@ -367,7 +367,7 @@ async def test_who_is_not_shown_all_passages_of_code_is_not_told_to_ask_for_more
 
     assert enough.endswith("there are more: give a larger maxResults, or ask more precisely")
     assert "larger maxResults" not in little
-    assert little.endswith("more of these: give max_tokens, or a smaller maxResults")
+    assert little.endswith("more of these: ask more precisely, or for a smaller maxResults")
 
 
 async def test_a_list_takes_only_the_room_that_no_passage_fits_into() -> None:

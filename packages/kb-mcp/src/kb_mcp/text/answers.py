@@ -111,7 +111,7 @@ def answers_text(
 def _left_out(numbers: Iterable[tuple[int, str]]) -> list[str]:
     """Return the line that says how many of what had no room, if any had none."""
     missing = [count(number, what) for number, what in numbers if number]
-    return [f"… {' and '.join(missing)} left out: give max_tokens"] if missing else []
+    return [f"… {' and '.join(missing)} left out: ask fewer at once"] if missing else []
 
 
 def _fitting(parts: Sequence[_Part], budget: int) -> list[int]:

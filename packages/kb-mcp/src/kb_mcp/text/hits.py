@@ -57,8 +57,8 @@ _TOLD, _TOLD_EACH = 7, 5
 later ones take more room than they are worth. Of 36 questions about two folders of code and one
 of notes, each alone and then twelve at once, 27 and 22 are shown a line that answers, and 26 and
 19 where all ten compete."""
-_OVER = "… {} more of these: give max_tokens, or a smaller k"
-_OVER_OF_CODE = "… {} more of these: give max_tokens, or a smaller maxResults"
+_OVER = "… {} more of these: ask more precisely, or for a smaller k"
+_OVER_OF_CODE = "… {} more of these: ask more precisely, or for a smaller maxResults"
 _MORE_OF_CODE = "there are more: give a larger maxResults, or ask more precisely"
 _OVER_EACH = "… {} more found"
 _OF_VALUES = 4
@@ -263,7 +263,7 @@ def _apart(answers: Sequence[tuple[str, _Json]], view: _View, *, is_whole: bool)
             part, unnamed = told.text, unnamed + told.rest
         if weight(part) > share:
             rest = len(answers) - at + 1
-            parts.append(f"… {count(rest, 'query', 'queries')} left out: give max_tokens")
+            parts.append(f"… {count(rest, 'query', 'queries')} left out: ask fewer at once")
             break
         parts.append(f"{head}\n{part}")
         left -= weight(parts[-1]) + 1

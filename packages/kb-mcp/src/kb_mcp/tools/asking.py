@@ -119,6 +119,6 @@ ASK = Tool(
         "or a refusal. For what a sentence does not say, or code: search."
     ),
     also=SEVERAL,
-    shown={"path_glob": "", "source": "", "session": "", "max_tokens": ""},
+    shown={"path_glob": "", "source": "", "session": ""},
     keeps=True,
 )

@@ -112,5 +112,5 @@ CODEBASE_SEARCH = Tool(
         '"maxResults": 10}; 20 by default. Exact names: grep.'
     ),
     also={**SEVERAL, "queries": {"type": "array", "items": {"anyOf": [_TEXT, _OBJECT]}}},
-    shown={"path": "", "maxResults": "", "include": "", "group": "", "max_tokens": ""},
+    shown={"path": "", "maxResults": "", "include": "", "group": ""},
 )

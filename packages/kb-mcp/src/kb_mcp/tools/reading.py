@@ -429,7 +429,7 @@ FETCH = Tool(
     call=_fetch,
     tell=_tell_fetch,
     brief=(
-        "Read lines of files as they stand, all places at once; outline: headings or symbols "
+        "Read the lines that answers left open, all places at once; outline: headings or symbols "
         "with lines."
     ),
     shown={
@@ -439,7 +439,7 @@ FETCH = Tool(
         "chunk": "",
         "context": "",
         "image": "How a page looks.",
-        "max_tokens": "Of all places: 4000.",
+        "max_tokens": "Of all places.",
     },
 )
 

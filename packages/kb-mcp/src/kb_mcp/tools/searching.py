@@ -137,7 +137,6 @@ SEARCH = Tool(
         "until": "",
         "cursor": "",
         "seen": "Leaves out what that answer gave.",
-        "max_tokens": "",
     },
 )
 
