@@ -125,11 +125,14 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 def sign() -> bytes:
     """Return a picture of 600 by 300 pixels with a line of text in its lower half."""
     from PIL import Image, ImageDraw, ImageFont
+    from PIL.PngImagePlugin import PngInfo
 
     image = Image.new("RGB", (600, 300), "white")
     ImageDraw.Draw(image).text((60, 200), "Penguins only", "blue", ImageFont.load_default(48))
     out = BytesIO()
-    image.save(out, "PNG")
+    told = PngInfo()
+    told.add_text("Title", "A sign at the zoo")
+    image.save(out, "PNG", pnginfo=told)
     return out.getvalue()
 
 
@@ -177,6 +180,8 @@ def test_a_region_is_marked_on_its_picture(kb: KnowledgeBase) -> None:
     xs, ys = zip(*marked(drawn), strict=True)
     assert 40 < min(xs) < 70
     assert 190 < min(ys) < max(ys) < 270
+    about = kb.draw("sign.png#caption")
+    assert (about.width, about.height, about.marks) == (600, 300, 0)
     small = kb.draw(hit.chunk_id, dpi=20)
     assert (small.width, small.height) == (320, 160)
     assert abs(min(marked(small))[0] - 320 / 600 * min(xs)) < 4

@@ -22,6 +22,7 @@ pytest.importorskip("pi_heif")
 
 from PIL import Image, ImageDraw, ImageFont
 from PIL.Image import Transpose
+from PIL.PngImagePlugin import PngInfo
 
 from kb_app._costly import UnkeptResults
 from kb_app._ingest.judging.decode import FileContent
@@ -258,6 +259,192 @@ def test_what_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delattr(ocr, "_recognised")
 
     assert reader(content, file) == first
+
+
+# What is written about it
+
+_PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/"
+ xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/"
+ xmlns:ext="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
+ xmlns:mwg="http://www.metadataworkinggroup.com/schemas/regions/"
+ photoshop:Headline="The ferry is late" photoshop:City="Busan">
+<dc:title><rdf:Alt><rdf:li xml:lang="x-default">Waiting at the pier</rdf:li></rdf:Alt></dc:title>
+<dc:description><rdf:Alt><rdf:li xml:lang="x-default">We waited\nfor two hours.</rdf:li></rdf:Alt>
+</dc:description>
+<dc:subject><rdf:Bag><rdf:li>harbour</rdf:li><rdf:li>Black Sea</rdf:li></rdf:Bag></dc:subject>
+<ext:PersonInImage><rdf:Bag><rdf:li>Ann Lee</rdf:li></rdf:Bag></ext:PersonInImage>
+<mwg:Regions rdf:parseType="Resource"><mwg:RegionList><rdf:Bag>
+<rdf:li><rdf:Description mwg:Name="ann lee" mwg:Type="Face"/></rdf:li>
+<rdf:li rdf:parseType="Resource"><mwg:Name>Rex</mwg:Name></rdf:li>
+</rdf:Bag></mwg:RegionList></mwg:Regions>
+</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>"""
+_TOLD = (
+    "Waiting at the pier\nThe ferry is late\nWe waited\nfor two hours.\nShows: Ann Lee, Rex\n"
+    "Keywords: harbour, Black Sea"
+)
+BLANK = Image.new("RGB", (60, 40), "white")
+
+
+def with_iptc(*datasets: tuple[int, bytes]) -> bytes:
+    """Return a JPEG file with data sets of the second record of IPTC."""
+    told = b"".join(
+        b"\x1c\x02" + bytes([number]) + len(value).to_bytes(2, "big") + value
+        for number, value in datasets
+    )
+    block = b"8BIM\x04\x04\0\0" + len(told).to_bytes(4, "big") + told + b"\0" * (len(told) % 2)
+    segment = b"Photoshop 3.0\0" + block
+    data = saved(BLANK, "JPEG")
+    return data[:2] + b"\xff\xed" + (len(segment) + 2).to_bytes(2, "big") + segment + data[2:]
+
+
+def with_exif(kind: str = "JPEG", **tags: object) -> bytes:
+    exif = Image.Exif()
+    for tag, value in tags.items():
+        number = int(tag.removeprefix("t"), 16)
+        (exif.get_ifd(0x8769) if number == 0x9286 else exif)[number] = value
+    return saved(BLANK, kind, exif=exif)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_what_people_wrote_into_a_picture_is_its_text_and_cited_as_its_caption(kind: str) -> None:
+    packet = _PACKET.encode()
+    how: dict[str, object] = {"xmp": packet}
+    if kind == "PNG":
+        chunks = PngInfo()
+        chunks.add_itxt("XML:com.adobe.xmp", _PACKET)
+        how = {"pnginfo": chunks}
+    elif kind == "TIFF":
+        how = {"tiffinfo": {700: packet}}
+
+    document = parsed(saved(BLANK, kind, **how), path="IMG_1.x")
+
+    assert document.text == _TOLD
+    assert [place.span for place in document.places] == [CaptionSpan()]
+    assert document.metadata.title == "Waiting at the pier"
+    assert document.metadata.tags == ("harbour", "Black Sea")
+    assert document.waits_for == "ocr"
+
+
+def test_what_is_written_about_a_picture_comes_before_what_is_seen_in_it() -> None:
+    document = read(saved(picture(RECEIPT), "JPEG", xmp=_PACKET.encode()), place=True)
+
+    told = _TOLD.replace("\nKeywords", "\nPlace: Busan\nKeywords")
+    assert document.text == "\n".join([told, "", *RECEIPT])
+    assert document.places[0].span == CaptionSpan()
+    assert len(regions(document)) == 2
+    assert document.waits_for is None
+
+
+def test_a_picture_that_only_its_texts_say_anything_of_is_a_document() -> None:
+    data = saved(BLANK, "JPEG", xmp=_PACKET.encode())
+
+    document = read(data)
+    broken = read(data[:-10])
+
+    assert (document.text, document.refused) == (_TOLD, None)
+    assert broken.text == _TOLD
+    assert broken.warnings[0].startswith("it cannot be decoded")
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "title", "tags"),
+    [
+        (
+            with_iptc((5, b"Harvest"), (25, b"corn"), (25, b"field"), (120, "Grüße".encode())),
+            "Harvest\nGrüße\nKeywords: corn, field",
+            "Harvest",
+            ("corn", "field"),
+        ),
+        (with_iptc((120, "제주도 바다에서".encode("cp949"))), "제주도 바다에서", "a", ()),
+        (
+            with_exif(t9C9B="Der Garten\0".encode("utf-16-le"), t9C9E="a; b".encode("utf-16-le")),
+            "Der Garten\nKeywords: a, b",
+            "Der Garten",
+            ("a", "b"),
+        ),
+        (with_exif(t010E="The red door"), "The red door", "a", ()),
+        (with_exif(t010E="Die Tür".encode()), "Die Tür", "a", ()),
+        (with_exif(t9286=b"ASCII\0\0\0By the lake"), "By the lake", "a", ()),
+        (with_exif(t9286=b"UNICODE\0" + "Am See".encode("utf-16-be")), "Am See", "a", ()),
+        (with_exif(t9286=b"UNICODE\0" + "Am See".encode("utf-16-le")), "Am See", "a", ()),
+        (with_exif("TIFF", t010E="The red door"), "The red door", "a", ()),
+    ],
+)
+def test_other_ways_to_keep_texts_are_read(
+    data: bytes, text: str, title: str, tags: tuple[str, ...]
+) -> None:
+    document = parsed(data)
+
+    assert document.text == text
+    assert (document.metadata.title, document.metadata.tags) == (title, tags)
+
+
+def test_texts_in_chunks_of_a_png_are_read() -> None:
+    chunks = PngInfo()
+    for key, value in (("Title", "Plan"), ("Description", "Two rooms"), ("Software", "Paint 1")):
+        chunks.add_text(key, value)
+
+    document = parsed(saved(BLANK, pnginfo=chunks))
+
+    assert (document.text, document.metadata.title) == ("Plan\nTwo rooms", "Plan")
+
+
+def test_of_several_descriptions_the_first_that_somebody_wrote_counts() -> None:
+    packet = _PACKET.replace("We waited\nfor two hours.", "OLYMPUS DIGITAL CAMERA")
+    exif = Image.Exif()
+    exif[0x010E], exif[0x9C9B] = "We waited long.", "Another title".encode("utf-16-le")
+
+    document = parsed(saved(BLANK, "JPEG", xmp=packet.encode(), exif=exif))
+
+    assert document.text == _TOLD.replace("We waited\nfor two hours.", "We waited long.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OLYMPUS DIGITAL CAMERA         ",
+        "KODAK Digital Still Camera",
+        "SONY DSC",
+        "KONICA MINOLTA DIGITAL CAMERA",
+        "Exif_JPEG_PICTURE",
+        "Created with The GIMP",
+        "Processed with VSCO with a6 preset",
+        "KebabCam One",
+        "DSC00012.JPG",
+        "DCIM\\100MEDIA\\DJI_0001.JPG",
+        "my holiday.jpg",
+        "My Holiday",
+        "cof_hdr",
+        "Screenshot",
+        '{"source": "editor"}',
+        "7d0c1a2f" * 8,
+        "- - -",
+    ],
+)
+def test_what_nobody_wrote_is_no_text(text: str) -> None:
+    data = with_exif(t010E=text, t0110="KebabCam One")
+
+    assert parsed(data, path="trip/my holiday.jpg").text == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["Ann", "My old digital camera", "Mai2023", "[Ann] and [Bob]", "A screenshot"]
+)
+def test_short_texts_that_somebody_wrote_are_texts(text: str) -> None:
+    assert parsed(with_exif(t010E=text)).text == text
+
+
+def test_texts_that_are_made_to_hurt_cost_nothing_else() -> None:
+    entity = '<!DOCTYPE x [<!ENTITY a "aaaa">]>'
+    packets = [entity + _PACKET.partition("?>")[2], "<a>" * 100_000, _PACKET[:900], "\0\xff"]
+    for packet in packets:
+        xmp = packet.encode()[:60_000]
+        document = parsed(saved(BLANK, "JPEG", xmp=xmp))
+        assert document.refused is None
+        assert "aaaa" not in document.text
+    assert parsed(with_exif(t010E="1" * 19_000 + "x ")).text == ""
 
 
 # The order of reading

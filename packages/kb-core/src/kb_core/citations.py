@@ -182,7 +182,7 @@ class RegionSpan:
 
 @dataclass(frozen=True, slots=True)
 class CaptionSpan:
-    """The caption that a model wrote for an image."""
+    """What is said about an image: by the model that is named, or by people in its file."""
 
     model: str | None = None
 

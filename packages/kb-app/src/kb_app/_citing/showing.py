@@ -17,7 +17,7 @@ from kb_app._media import OCR
 from kb_app._search.lookup import Named, chunks_at
 from kb_app.config import passwords_of
 from kb_app.drawing import Picture, mark, png
-from kb_core.citations import Citation, PageSpan, RegionSpan, Span, citation_of
+from kb_core.citations import CaptionSpan, Citation, PageSpan, RegionSpan, Span, citation_of
 from kb_core.errors import InvalidInput, IoError, SpanNotSupported
 from kb_core.ids import bytes_hash
 from kb_core.media import Media
@@ -38,6 +38,7 @@ _LONGEST_SIDE = 16
 """Of a picture, in inches: it has no size of its own."""
 _ONE_AT_A_TIME = Lock()
 """However many ask at once, one worker draws for all of this process."""
+_SEEN = PageSpan | RegionSpan | CaptionSpan
 _ROOM = 2.0
 """Points, or pixels of a picture, between what is marked and the edge around it."""
 
@@ -91,7 +92,7 @@ def draw(  # noqa: PLR0913 - what is drawn, out of what, and by whom
 def _check(named: Named, citation: Citation, uri: str) -> None:
     """Raise ``SpanNotSupported`` for what does not look like anything, here at least."""
     media = named.doc["media"]
-    if media in {Media.PDF, Media.IMAGE} and isinstance(citation.span, PageSpan | RegionSpan):
+    if media in {Media.PDF, Media.IMAGE} and isinstance(citation.span, _SEEN):
         if media == Media.PDF or OCR.is_installed:
             return
         problem, hint = "cannot be drawn without the extra 'ocr'", OCR.install

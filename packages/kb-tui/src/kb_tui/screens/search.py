@@ -19,7 +19,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from kb_app.shown import NO_ANSWER, PER_DOC, count, is_doubtful, visible
-from kb_core.citations import PageSpan, RegionSpan
+from kb_core.citations import CaptionSpan, PageSpan, RegionSpan
 from kb_core.errors import KbError
 from kb_core.media import SearchMode
 from kb_core.search import MAX_K, Hit, SearchQuery, SearchResponse
@@ -325,7 +325,8 @@ class SearchPane(HitPane):
         self.show_chosen()
 
     def _fetched(self, hit: Hit, room: int) -> list[Line] | Picture:
-        if self._shows_pages and isinstance(hit.citation.span, PageSpan | RegionSpan):
+        is_seen = isinstance(hit.citation.span, PageSpan | RegionSpan | CaptionSpan)
+        if self._shows_pages and is_seen:
             with suppress(KbError):  # a slide, a file that is gone: what it says is shown
                 return self.kb.draw(hit.chunk_id, dpi=room / _PAGE_INCHES)
         fetched = self.kb.fetch_chunk(hit.chunk_id, context=_CONTEXT)

@@ -16,6 +16,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kb_app._ingest.making.metadata import parse_date
+from kb_app._ingest.making.picture_texts import Sources
 
 if TYPE_CHECKING:
     from PIL.Image import Exif, Image
@@ -33,6 +34,7 @@ _CLEAR = frozenset({"RGBA", "RGBa", "LA", "La", "PA"})
 _SIDEWAYS = range(5, 9)
 _EXIF, _GPS = 0x8769, 0x8825
 _ORIENTATION, _MAKE, _MODEL, _CHANGED = 0x0112, 0x010F, 0x0110, 0x0132
+_SOFTWARE, _PACKET = 0x0131, 0x02BC
 _TAKEN = ((0x9003, 0x9011), (0x9004, 0x9012))
 """Tags of when a picture was taken or made digital, each with that of its zone."""
 _EXIF_DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
@@ -93,6 +95,27 @@ class Picture:
         return model if model.lower().startswith(make.lower()) else f"{make} {model}".strip()
 
     @property
+    def made_by(self) -> list[str]:
+        """The names of what took and made it, which are no description where one is asked for."""
+        exif = self._exif()
+        return [self.camera, *(_word(exif.get(tag)) for tag in (_MAKE, _MODEL, _SOFTWARE))]
+
+    @property
+    def texts(self) -> Sources:
+        """What it has of texts about itself, as far as they can be read."""
+        with suppress(NoPictureError), _as_no_picture():
+            exif = self._exif()
+            xmp = self._image.info.get("xmp") or exif.get(_PACKET) or b""
+            return Sources(
+                xmp=xmp.encode() if isinstance(xmp, str) else bytes(xmp),
+                iptc=self._iptc(),
+                exif={**exif, **exif.get_ifd(_EXIF)},
+                is_big_endian=exif.endian == ">",
+                chunks=self._image.info if self._image.format == "PNG" else None,
+            )
+        return Sources()
+
+    @property
     def place(self) -> str | None:
         """Where it was taken: degrees north and east, about a metre exact."""
         gps = self._exif().get_ifd(_GPS)
@@ -151,6 +174,14 @@ class Picture:
         with suppress(NoPictureError), _as_no_picture():
             return self._image.getexif()
         return PIL.Image.Exif()  # what a damaged file says of itself, it says not at all
+
+    def _iptc(self) -> dict[tuple[int, int], bytes | list[bytes]] | None:
+        from PIL.ImageFile import ImageFile
+        from PIL.IptcImagePlugin import getiptcinfo
+
+        with suppress(NoPictureError), _as_no_picture():
+            return getiptcinfo(self._image) if isinstance(self._image, ImageFile) else None
+        return None
 
     def _frame(self, mode: str = "L") -> Frame:
         from PIL import ImageOps

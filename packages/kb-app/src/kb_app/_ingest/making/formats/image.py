@@ -1,10 +1,11 @@
-"""Pictures: the text that is in them, line by line, and when and with what they were taken.
+"""Pictures: the text that is in them, line by line, and what is written about them.
 
-A picture waits for the phase ``ocr``, and is there without a text until then. A line is cited
-by its rectangle in pixels of the picture as it is displayed; where there are several pages, by
-the page and its rectangle in points. Where the configuration names a server for it, a model
-says what the picture shows, in a paragraph behind its text. A picture with neither makes no
-document.
+What people wrote into the file, its title, caption, keywords and persons, comes first. For what
+is seen in it a picture waits for the phase ``ocr``. A line is cited by its rectangle in pixels
+of the picture as it is displayed; where there are several pages, by the page and its rectangle
+in points; what is written about it as its caption. Where the configuration names a server for
+it, a model says what the picture shows, in a paragraph behind its text. A picture with nothing
+of these makes no document.
 
 A drawing (SVG) has its texts in it, each cited by lines of the file, and waits for nothing.
 """
@@ -17,6 +18,7 @@ from kb_app._ingest.making.captions import captioner_for
 from kb_app._ingest.making.drawings import NoDrawingError, is_drawing, texts_of
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.ocr import Line, Page
+from kb_app._ingest.making.picture_texts import Wording, wording_of
 from kb_app._ingest.making.pictures import (
     Frame,
     NoPictureError,
@@ -32,6 +34,7 @@ from kb_core.documents import Block, Metadata, ParsedDocument, Place, SourceFile
 from kb_core.errors import ModelUnreachable
 from kb_core.ingest import SkipReason
 from kb_core.ports import Content
+from kb_core.values import replace
 
 __all__ = ["ImageParser", "ImageReader"]
 
@@ -49,13 +52,8 @@ class ImageParser:
         picture = _opened(content.data, file)
         if isinstance(picture, ParsedDocument):
             return picture
-        return ParsedDocument(
-            text="",
-            media=file.media,
-            metadata=_metadata(picture, file, ""),
-            waits_for="ocr",
-            parser_version=_PARSER,
-        )
+        written = _begun(_wording(picture, file))
+        return replace(_document(picture, written, file, _PARSER), waits_for="ocr")
 
 
 class ImageReader:
@@ -86,7 +84,7 @@ def _refused(file: SourceFile, reason: SkipReason, detail: str) -> ParsedDocumen
 
 
 def _read(picture: Picture, content: Content, file: SourceFile) -> ParsedDocument:
-    recogniser, written = recogniser_for(file), Written()
+    recogniser, written = recogniser_for(file), _begun(_wording(picture, file))
     results = content.results("ocr", recogniser.maker)
     told: list[str] = []
     is_seen = False
@@ -107,14 +105,32 @@ def _read(picture: Picture, content: Content, file: SourceFile) -> ParsedDocumen
     if not written.at:
         why = "; ".join(["no readable text in the picture", *dict.fromkeys(told[:_MOST_TOLD])])
         return _refused(file, SkipReason.EMPTY, why)
+    document = _document(picture, written, file, _READER)
+    return replace(document, warnings=tuple(_few(told)))
+
+
+def _wording(picture: Picture, file: SourceFile) -> Wording:
+    """Return what people wrote into the file; a place only where that is asked for."""
+    name = file.path.rpartition("/")[2]
+    found = wording_of(picture.texts, [name, name.rpartition(".")[0], *picture.made_by])
+    return found if ocr_settings(file).place else found._replace(place=())
+
+
+def _begun(wording: Wording) -> Written:
+    written = Written()
+    if text := "\n".join(wording.lines()):
+        written.add_line(text, CaptionSpan())
+    return written
+
+
+def _document(picture: Picture, written: Written, file: SourceFile, version: str) -> ParsedDocument:
     return ParsedDocument(
         text=written.text,
         media=file.media,
         metadata=_metadata(picture, file, written.text),
         blocks=tuple(written.blocks),
         places=tuple(written.places),
-        warnings=tuple(_few(told)),
-        parser_version=ImageReader.version,
+        parser_version=version,
     )
 
 
@@ -151,7 +167,7 @@ def _caption(written: Written, picture: Picture, content: Content, file: SourceF
         return [str(error)]
     except (NoPictureError, TooManyPixelsError) as error:
         return [str(error)]
-    written.add_line(said, CaptionSpan(captioner.model or None))
+    written.add_line(said, CaptionSpan(captioner.model or "unnamed"))
     return []
 
 
@@ -159,6 +175,9 @@ def _metadata(picture: Picture, file: SourceFile, text: str) -> Metadata:
     place = picture.place if ocr_settings(file).place else None
     told = {"camera": picture.camera, "place": place}
     values: dict[str, object] = {name: value for name, value in told.items() if value}
+    wording = _wording(picture, file)
+    values |= {"title": wording.title} if wording.title else {}
+    values |= {"tags": [*wording.keywords]} if wording.keywords else {}
     if (taken := picture.taken) is not None:
         values["created"] = taken
     metadata, _ = text_metadata(values, Hints(path=file.path, body=text))
