@@ -1,9 +1,13 @@
 """Chunks of Markdown and of plain text."""
 
+import random
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from textwrap import dedent
+
+import pytest
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._media import chunker_for, parser_for
@@ -216,3 +220,60 @@ def test_plain_text_is_merged_by_paragraphs() -> None:
         words(15),
         words(50),
     ]
+
+
+# Data for programs
+
+
+def base64(letters: int, width: int = 76) -> str:
+    """Return so many letters of made-up data, in lines."""
+    data = b64encode(random.Random(letters).randbytes(letters)).decode()[:letters]
+    return "\n".join(data[at : at + width] for at in range(0, letters, width))
+
+
+PICTURE = f"data:image/png;base64,{base64(9_000, 9_000)}"
+
+
+@pytest.mark.parametrize("media", ["markdown", "text"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            f"# Note\n\nBefore.\n\n![walrus]({PICTURE})\n\nAfter it.\n",
+            ["# Note\n\nBefore.\n\n![walrus](", "After it."],
+        ),
+        (f'Text ![]({PICTURE} "named") goes on.\n', ["Text ![](", '"named") goes on.']),
+        (f"See [it][1].\n\n[1]: {PICTURE}\n\nEnd.\n", ["See [it][1].", "End."]),
+        (f"a\n\n![](data:image/svg+xml;utf8,{'%3Cg%3E' * 20})\n", ["a"]),
+        (f"Its key:\n\n{base64(2_000)}\n\nEnd.\n", ["Its key:", "End."]),
+        (f"Its key:\n\n{base64(400)}\n\nEnd.\n", [f"Its key:\n\n{base64(400)}\n\nEnd."]),
+    ],
+)
+def test_data_in_a_text_is_in_no_chunk(text: str, expected: list[str], media: str) -> None:
+    limits = ChunkLimits(target_tokens=400, overlap_tokens=0, max_tokens=9_999)
+    file = SourceFile(source_id="s", path="a.md", media=media)
+    document = parser_for(media)(FileContent(text.encode()), file)
+    found = chunker_for(media)(document, WordCounter(), limits)
+
+    assert document.text == text
+    assert [text[each.start : each.end] for each in found] == expected
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        f"```compressed-json\n{base64(4_000, 256)}\n```\n",
+        '```json\n{\n  "type": "excalidraw",\n  "elements": [{"text": "seal"}]\n}\n```\n',
+    ],
+)
+def test_of_a_drawing_within_a_note_its_texts_are_chunked(drawing: str) -> None:
+    texts = "# Excalidraw Data\n\n## Text Elements\nA walrus ^abc\n\n%%\n## Drawing"
+
+    assert chunks(f"{texts}\n{drawing}%%\n") == [(("Excalidraw Data", "Text Elements"), texts)]
+
+
+@pytest.mark.parametrize("text", ["ACGTTGCA" * 200, "0f9d" * 300, PICTURE])
+def test_long_words_and_texts_that_are_nothing_but_data_are_chunked(text: str) -> None:
+    limits = ChunkLimits(target_tokens=40, overlap_tokens=0, max_tokens=60)
+
+    assert "".join(chunked(text, WordCounter(), limits)) == text

@@ -121,11 +121,11 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "a5f7163c4f136173"),
-        ("text", None, "e01f0540854957c1"),
+        ("markdown", None, "496851fe9f3d4665"),
+        ("text", None, "ff327438db226512"),
         ("code", "python", "f71d8ae5948afbd4"),
         ("code", "yaml", "69c9047605823f20"),
-        ("code", "json", "003bd55953f0561b"),
+        ("code", "json", "08b2a0454205525b"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

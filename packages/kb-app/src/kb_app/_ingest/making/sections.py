@@ -10,6 +10,8 @@ The head of a table stays with its first row. A chunk that goes on with a table 
 stands under the names of its columns, too: a row says little without them. Of a table that
 tells of one name in each row, such as a reference of settings, few rows make a chunk: whoever
 asks is after one of them.
+
+Data for programs that stands in a text, such as pictures in links, is in no chunk.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from kb_app._ingest.making.cutting import BLOCK, LINE, PART, SECTION, Group, Piece, Sizes, pack
+from kb_app._ingest.making.embedded_data import without_data
 from kb_core.documents import Block, ChunkDraft, ChunkLimits, ParsedDocument
 from kb_core.ports import TokenCounter
 from kb_core.values import lazy_pattern
@@ -47,8 +50,14 @@ letters: figures and addresses tell nothing apart."""
 def section_chunks(
     document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits
 ) -> list[ChunkDraft]:
-    """Return the chunks of a document whose blocks stand under headings."""
-    blocks = document.blocks
+    """Return the chunks of a document whose blocks stand under headings, without data in it."""
+    runs = without_data(document.text, document.blocks)
+    return [chunk for run in runs for chunk in _chunks(document, run, counter, limits)]
+
+
+def _chunks(
+    document: ParsedDocument, blocks: Sequence[Block], counter: TokenCounter, limits: ChunkLimits
+) -> Iterator[ChunkDraft]:
     sizes = Sizes(document.text, counter, limits)
     tokens = sizes.of([(block.start, block.end) for block in blocks])
     bundles = _bundled(_sections(blocks, tokens), limits.target_tokens)
@@ -57,7 +66,7 @@ def section_chunks(
         Piece(block.start, block.end, size, _joint(block), owner)
         for owner, (block, size) in enumerate(zip(blocks, tokens, strict=True))
     ]
-    heads = _heads(document)
+    heads = _heads(document, blocks)
     fitted = sizes.fitted(
         pieces,
         lambda piece: blocks[piece.owner].kind not in _LINE_KINDS,
@@ -73,15 +82,13 @@ def section_chunks(
     packed: list[Sequence[Piece]] = []
     for _, bundle in groupby(fitted, lambda piece: bundle_of[piece.owner]):
         packed += _packed(list(bundle), references, limits)
-    return [
-        ChunkDraft(
+    for group in sizes.checked(packed):
+        yield ChunkDraft(
             start=group.start,
             end=group.end,
             heading_path=_path(blocks, group) + _columns(blocks, heads, group),
             token_count=group.tokens,
         )
-        for group in sizes.checked(packed)
-    ]
 
 
 def column_names(values: Sequence[str]) -> tuple[str, ...]:
@@ -103,13 +110,13 @@ class _Head(NamedTuple):
     """Where its first row ends."""
 
 
-def _heads(document: ParsedDocument) -> dict[int, _Head]:
+def _heads(document: ParsedDocument, blocks: Sequence[Block]) -> dict[int, _Head]:
     """Return the heads of the tables that have one, by the number of their block.
 
     A table of Markdown has a line under it; of others, what can be names has to be.
     """
     text, heads = document.text, {}
-    for number, block in enumerate(document.blocks):
+    for number, block in enumerate(blocks):
         if block.kind != "table" or document.media == "csv":
             continue
         first = text.find("\n", block.start, block.end)
