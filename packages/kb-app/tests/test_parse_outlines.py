@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64encode
+from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import detect
 from kb_app._media import parser_for
-from kb_core.documents import ParsedDocument, SourceFile
+from kb_core.documents import ParsedDocument, ReadingLimits, SourceFile
 
 
 def parse(data: bytes, name: str) -> ParsedDocument:
@@ -93,6 +97,11 @@ def test_a_board_is_read_group_by_group_from_the_top() -> None:
         (b'{"nodes": [1, {"id": 1}, {"id": "a", "x": "b", "y": null, "text": 3}]}', "a.canvas", ""),
         (b'{"nodes": {"a": 1}, "edges": 3}', "a.canvas", ""),
         (b"\xff\xfe", "a.canvas", "no board"),
+        (b"{", "a.excalidraw", "no drawing"),
+        (b"[1, {}]", "a.excalidraw", ""),
+        (b'{"elements": [1, {"id": [], "type": "frame"}, {"text": 3}]}', "a.excalidraw", ""),
+        (b"<mxfile><diagram", "a.drawio", "no XML"),
+        (b"\x89PNG", "a.drawio", "no draw.io file"),
     ],
 )
 def test_what_is_damaged_is_refused_or_empty(data: bytes, name: str, told: str) -> None:
@@ -100,6 +109,82 @@ def test_what_is_damaged_is_refused_or_empty(data: bytes, name: str, told: str) 
 
     assert not document.text
     assert told in str(document.refused)
+
+
+def test_a_sketch_is_read_frame_by_frame_and_arrows_say_what_they_join() -> None:
+    def text(name: str, said: str, **more: object) -> dict[str, object]:
+        return {"type": "text", "id": name, "text": said, **more}
+
+    elements = [
+        {"type": "frame", "id": "f", "name": "The  garden"},
+        text("t1", "Peas and\nbeans", originalText="Peas and beans", frameId="f", containerId="b"),
+        text("t2", "gone", isDeleted=True),
+        text("t3", "By the wall", link="https://example.org/"),
+        text("t4", "climb", containerId="a"),
+        text("t5", "lonely", containerId="z"),
+        {"type": "rectangle", "id": "b", "frameId": "f"},
+        {"type": "arrow", "id": "a", "startBinding": {"elementId": "b"},
+         "endBinding": {"elementId": "t3"}},
+        {"type": "arrow", "id": "z", "startBinding": None},
+    ]  # fmt: skip
+
+    document = parse(
+        json.dumps({"type": "excalidraw", "elements": elements}).encode(), "a.excalidraw"
+    )
+
+    assert kinds(document) == [
+        ("paragraph", "By the wall"),
+        ("heading", "The garden"),
+        ("paragraph", "Peas and beans"),
+        ("list_item", "Peas and beans – climb → By the wall"),
+        ("paragraph", "lonely"),
+    ]
+    assert [each.target for each in document.links] == ["https://example.org/"]
+
+
+_PAGE = """<mxGraphModel><root><mxCell id="0"/><mxCell id="1" parent="0"/>
+<mxCell id="2" value="&lt;b&gt;Peas&lt;/b&gt;&lt;br&gt;&amp;amp; beans" vertex="1" parent="1"/>
+<mxCell id="3" value="climb" edge="1" source="2" target="4"/>
+<UserObject label="The wall" tooltip="of stone" id="4"><mxCell vertex="1" parent="1"/></UserObject>
+<mxCell id="5" value="Grün" vertex="1"/></root></mxGraphModel>"""
+
+
+def packed(page: str) -> str:
+    """Return a page as draw.io saves it unless it is told otherwise."""
+    deflater = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return b64encode(deflater.compress(quote(page).encode()) + deflater.flush()).decode()
+
+
+@pytest.mark.parametrize("pack", [str, packed])
+@pytest.mark.parametrize("name", ["garden.drawio", "garden.dio"])
+def test_a_diagram_is_read_page_by_page(pack: Callable[[str], str], name: str) -> None:
+    file = f'<mxfile><diagram name="Beds">{pack(_PAGE)}</diagram><diagram name="B">x!</diagram>'
+
+    document = parse(f"{file}</mxfile>".encode(), name)
+
+    assert kinds(document) == [
+        ("heading", "Beds"),
+        ("paragraph", "Peas\n& beans"),
+        ("paragraph", "The wall\nof stone"),
+        ("paragraph", "Grün"),
+        ("list_item", "Peas & beans – climb → The wall"),
+        ("heading", "B"),
+    ]
+    assert document.warnings[0].startswith("page 2 is not read: it is damaged")
+    assert parse(_PAGE.encode(), name).text.startswith("Peas")
+
+
+def test_a_diagram_that_unpacks_to_too_much_costs_that_page() -> None:
+    bomb = packed(f"<mxGraphModel><root>{' ' * 3_000_000}</root></mxGraphModel>")
+    file = SourceFile(
+        source_id="s", path="a.drawio", media="office", limits=ReadingLimits(unpacked_mb=1)
+    )
+    data = f"<mxfile><diagram name='A'>{bomb}</diagram></mxfile>".encode()
+
+    document = parser_for("office")(FileContent(data), file)
+
+    assert document.text == "A"
+    assert "unpacked_mb" in document.warnings[0]
 
 
 GPX = b"""<?xml version="1.0"?><gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">

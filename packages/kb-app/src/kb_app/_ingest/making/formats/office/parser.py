@@ -33,6 +33,12 @@ from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.routes import is_route, read_route
 from kb_app._ingest.making.formats.office.rtf import BEGINS, Rtf
 from kb_app._ingest.making.formats.office.sheets import read_sheets
+from kb_app._ingest.making.formats.office.sketches import (
+    is_diagram,
+    is_sketch,
+    read_diagram,
+    read_sketch,
+)
 from kb_app._ingest.making.formats.office.slides import read_slides
 from kb_app._ingest.making.formats.office.summary import summary_of
 from kb_app._ingest.making.formats.office.words import read_words
@@ -47,7 +53,10 @@ __all__ = ["OfficeParser"]
 _UNKNOWN = "no file of an office program that is read here"
 _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
-"""By the first letter of the extension."""
+_PROGRAMS |= dict.fromkeys(("drawio", "dio"), "draw.io")
+"""By the extension, or its first letter."""
+_XML = (is_outline, is_route, is_diagram)
+"""What is XML and no package."""
 _LOCK = "EncryptedPackage"
 _TEXT = "WordDocument"
 _BOOKS = ("Workbook", "Book")
@@ -80,7 +89,7 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         return _read_rtf(Rtf(data), file)
     if FLAT.match(data[:HEAD_BYTES]):
         return _read_opened(flat(data, file.limits), file)
-    if is_board(file.path) or is_outline(data) or is_route(data):
+    if is_board(file.path) or is_sketch(file.path) or any(is_one(data) for is_one in _XML):
         return _read_outlined(data, file)
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
@@ -95,16 +104,21 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
 
 
 def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument:
-    """Return the document of an outline, of a track or a map, or of a board."""
+    """Return the document of an outline, of a track or a map, of a board, or of a drawing."""
     draft, properties = Draft(), Properties({})
+    warnings: Sequence[str] = ()
     if is_outline(data):
         properties, links = read_outline(data, file.limits, draft)
     elif is_route(data):
         properties, links = read_route(data, file.limits, draft)
+    elif is_diagram(data):
+        links, warnings = read_diagram(data, file.limits, draft)
+    elif is_sketch(file.path):
+        links = read_sketch(data, draft)
     else:
         links = read_board(data, draft)
     draft.opening = ""  # a part of it is no title of the whole
-    return _document(file, draft, _Beside(properties, {}, links, ()))
+    return _document(file, draft, _Beside(properties, {}, links, warnings))
 
 
 def _read_opened(opened: OpenDocument, file: SourceFile) -> ParsedDocument:
@@ -121,7 +135,7 @@ def _misnamed(data: bytes, extension: str) -> Refused:
     is_sheet = extension.startswith("xl")
     if like := begins_like(data) or ("text" if is_text and is_sheet else ""):
         return Refused(SkipReason.UNSUPPORTED, f"it is {like}, called .{extension}; rename it")
-    detail = f"it is no {_PROGRAMS.get(extension[:1], 'office')} file"
+    detail = f"it is no {_PROGRAMS.get(extension, _PROGRAMS.get(extension[:1], 'office'))} file"
     return Refused(SkipReason.UNREADABLE, f"{detail}, but text" if is_text else detail)
 
 
