@@ -353,7 +353,8 @@ def _extra_of(file: SourceFile) -> str:
     if file.media == Media.TEXT and _suffix_of(file) == "txt":  # it may be a conversation
         return " ".join([WHATSAPP, EXPORTS, *versions_of(Media.MARKDOWN)])
     if file.media == Media.HTML or (file.media == Media.CODE and file.code_lang in {"json", "xml"}):
-        held = (Media.MAIL, Media.MARKDOWN, Media.TEXT)  # it may be an export
+        held = [Media.MAIL, Media.MARKDOWN, Media.TEXT]  # it may be an export
+        held += [Media.OFFICE] if file.code_lang == "xml" else []  # or a feed
         return " ".join([EXPORTS, *(version for kind in held for version in versions_of(kind))])
     extra = medium_of(file.media).extra_of.get(_suffix_of(file))
     return extra.version if extra is not None else ""

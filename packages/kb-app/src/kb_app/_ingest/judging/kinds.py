@@ -78,7 +78,7 @@ _MEDIA = _table("""
     pdf: pdf
     office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
     office: pps odt ott fodt odp otp fodp ods ots fods odg otg fodg rtf pages numbers
-    office: opml canvas gpx kml excalidraw drawio dio
+    office: opml canvas gpx kml excalidraw drawio dio rss atom ofx qfx qif
     mail: eml emlx msg mbox ics vcf enex tnef
     book: epub fb2 fbz mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz
@@ -111,7 +111,7 @@ _CODE = _table("""
     dockerfile: dockerfile containerfile
     toml: toml
     json: json jsonc json5 jsonl ndjson geojson webmanifest
-    xml: xml xsd xsl xslt plist wsdl rss atom csproj vbproj fsproj props targets resx xaml
+    xml: xml xsd xsl xslt plist wsdl csproj vbproj fsproj props targets resx xaml
     gradle: gradle
     makefile: mk mak just
     terraform: tf tfvars hcl

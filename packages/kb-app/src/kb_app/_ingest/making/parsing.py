@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kb_app._costly import Costly
 from kb_app._ingest.judging.code_language import language_of
 from kb_app._ingest.judging.decode import FileContent
+from kb_app._ingest.judging.feeds import is_feed
 from kb_app._ingest.judging.kinds import (
     HEAD_BYTES,
     Caps,
@@ -94,6 +95,8 @@ def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
         file = replace(file, media=Media.CODE, code_lang="html")
     if file.code_lang == "xml" and is_docbook(data[:HEAD_BYTES]):
         file = replace(file, media=Media.TEXT, code_lang=None)  # a manual, and no settings
+    if file.code_lang == "xml" and is_feed(data):
+        file = replace(file, media=Media.OFFICE, code_lang=None)
     if (language := language_of(file.path, file.code_lang, data)) != file.code_lang:
         file = replace(file, code_lang=language)
     unfit = check_medium(file.media, file.path)

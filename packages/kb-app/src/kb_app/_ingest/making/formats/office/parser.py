@@ -11,11 +11,13 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from kb_app._ingest.judging.decode import looks_binary
+from kb_app._ingest.judging.feeds import is_feed
 from kb_app._ingest.judging.kinds import HEAD_BYTES, begins_like
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.compound import COMPOUND, NoCompoundError, Storage, read_compound
 from kb_app._ingest.making.containers import LOCKED, Package, Refused
 from kb_app._ingest.making.formats.office.embedded import embedded_files, pooled_files
+from kb_app._ingest.making.formats.office.feeds import read_feed
 from kb_app._ingest.making.formats.office.grid import Book
 from kb_app._ingest.making.formats.office.locked import passwords_for, unlocked
 from kb_app._ingest.making.formats.office.old import read_old_sheets
@@ -40,6 +42,7 @@ from kb_app._ingest.making.formats.office.sketches import (
     read_sketch,
 )
 from kb_app._ingest.making.formats.office.slides import read_slides
+from kb_app._ingest.making.formats.office.statements import is_statement, read_statement
 from kb_app._ingest.making.formats.office.summary import summary_of
 from kb_app._ingest.making.formats.office.words import read_words
 from kb_app._ingest.making.versions import OFFICE as _PARSER
@@ -53,10 +56,10 @@ __all__ = ["OfficeParser"]
 _UNKNOWN = "no file of an office program that is read here"
 _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
-_PROGRAMS |= dict.fromkeys(("drawio", "dio"), "draw.io")
+_PROGRAMS |= {"drawio": "draw.io", "dio": "draw.io", "ofx": "OFX"}
 """By the extension, or its first letter."""
-_XML = (is_outline, is_route, is_diagram)
-"""What is XML and no package."""
+_BEGUN = (is_outline, is_route, is_diagram, is_feed, is_statement)
+"""What is no package, and told by how it begins."""
 _LOCK = "EncryptedPackage"
 _TEXT = "WordDocument"
 _BOOKS = ("Workbook", "Book")
@@ -89,7 +92,7 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         return _read_rtf(Rtf(data), file)
     if FLAT.match(data[:HEAD_BYTES]):
         return _read_opened(flat(data, file.limits), file)
-    if is_board(file.path) or is_sketch(file.path) or any(is_one(data) for is_one in _XML):
+    if is_board(file.path) or is_sketch(file.path) or any(is_one(data) for is_one in _BEGUN):
         return _read_outlined(data, file)
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
@@ -104,13 +107,18 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
 
 
 def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument:
-    """Return the document of an outline, of a track or a map, of a board, or of a drawing."""
+    """Return the document of what is read into headings, items and rows."""
     draft, properties = Draft(), Properties({})
+    links: Sequence[Link] = ()
     warnings: Sequence[str] = ()
     if is_outline(data):
         properties, links = read_outline(data, file.limits, draft)
     elif is_route(data):
         properties, links = read_route(data, file.limits, draft)
+    elif is_feed(data):
+        properties, links = read_feed(data, file.limits, draft)
+    elif is_statement(data):
+        read_statement(data, draft)
     elif is_diagram(data):
         links, warnings = read_diagram(data, file.limits, draft)
     elif is_sketch(file.path):
