@@ -279,7 +279,7 @@ def test_a_dry_run_says_what_would_happen_and_changes_nothing(library: Installed
     rehearsed = library.ingest("--dry-run")
     assert counts(rehearsed) == {"new": 1, "deleted": 1, "unchanged": 3}
     (row,) = rehearsed["expected"]
-    assert (row["media"], row["files"], row["parser"]) == ("markdown", 1, "markdown-2")
+    assert (row["media"], row["files"], row["parser"]) == ("markdown", 1, "markdown-3")
     assert 0 <= row["seconds"] < 1
     said = library.run("ingest", "--dry-run").stdout
     assert "to read\n" in said

@@ -277,3 +277,42 @@ def test_long_words_and_texts_that_are_nothing_but_data_are_chunked(text: str) -
     limits = ChunkLimits(target_tokens=40, overlap_tokens=0, max_tokens=60)
 
     assert "".join(chunked(text, WordCounter(), limits)) == text
+
+
+_JOPLIN = """id: 0123456789abcdef0123456789abcdef
+parent_id: fedcba9876543210fedcba9876543210
+created_time: 2023-05-06T07:08:09.123Z
+updated_time: 2023-06-07T07:08:09.123Z
+source_url: https://example.org/#no-tag
+user_created_time: 2023-05-05T07:08:09.123Z
+latitude: 0.00000000
+type_: 1"""
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_fields_behind_a_note_of_joplin_say_what_it_is_and_are_in_no_chunk(end: str) -> None:
+    text = f"Peas and beans\n\nThey climb. #garden\n\n{_JOPLIN}{end}"
+    file = SourceFile(source_id="s", path="0123456789abcdef.md", media="markdown")
+    document = parser_for("markdown")(FileContent(text.encode()), file)
+    told = document.metadata
+
+    assert document.text == text
+    assert (told.title, told.tags) == ("Peas and beans", ("garden",))
+    assert [str(told.created)[:10], str(told.updated)[:10]] == ["2023-05-05", "2023-06-07"]
+    assert told.user == {"source_url": "https://example.org/#no-tag"}
+    assert chunks(text) == [((), "Peas and beans\n\nThey climb. #garden")]
+    assert document.blocks[-1].kind == "fields"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (_JOPLIN, []),
+        (f"{_JOPLIN}\n\nEnd.", [((), f"{_JOPLIN}\n\nEnd.")]),
+        ("A\n\nid: 1\ntype_: 1", [((), "A\n\nid: 1\ntype_: 1")]),
+    ],
+)
+def test_fields_alone_are_in_no_chunk_and_others_are(
+    text: str, expected: list[tuple[tuple[str, ...], str]]
+) -> None:
+    assert chunks(text) == expected

@@ -34,7 +34,7 @@ HEAVY = ("markdown_it", "tree_sitter", "py3langid", "numpy", "yaml", "charset_no
 @pytest.mark.parametrize(
     ("media", "code_lang", "version"),
     [
-        ("markdown", None, "markdown-2"),
+        ("markdown", None, "markdown-3"),
         ("text", None, "text-10"),
         ("code", "python", "code-10"),
         ("code", "jsx", "code-10"),
@@ -121,11 +121,11 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "496851fe9f3d4665"),
+        ("markdown", None, "2aae776594d44472"),
         ("text", None, "ff327438db226512"),
         ("code", "python", "f71d8ae5948afbd4"),
         ("code", "yaml", "69c9047605823f20"),
-        ("code", "json", "08b2a0454205525b"),
+        ("code", "json", "f9726f96cb1a567d"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

@@ -68,9 +68,10 @@ class Block:
     """A structural part of a document.
 
     ``kind`` is ``heading``, ``paragraph``, ``list_item``, ``code``, ``table``,
-    ``quote``, ``html``, ``front_matter``, ``signature`` (of a mail), ``note`` (at the foot, or
-    to a slide), ``comment``, ``margin`` (header or footer of all pages), ``unit`` (of code), or
-    ``gap`` (what lies between the units of code). A block of level *n* is inside its heading path.
+    ``quote``, ``html``, ``front_matter``, ``fields`` (what stands behind a note and says what it
+    is), ``signature`` (of a mail), ``note`` (at the foot, or to a slide), ``comment``, ``margin``
+    (header or footer of all pages), ``unit`` (of code), or ``gap`` (what lies between the units
+    of code). A block of level *n* is inside its heading path.
     """
 
     kind: str

@@ -52,7 +52,7 @@ def section_chunks(
 ) -> list[ChunkDraft]:
     """Return the chunks of a document whose blocks stand under headings, without data in it."""
     runs = without_data(document.text, document.blocks)
-    return [chunk for run in runs for chunk in _chunks(document, run, counter, limits)]
+    return [chunk for run in runs if run for chunk in _chunks(document, run, counter, limits)]
 
 
 def _chunks(

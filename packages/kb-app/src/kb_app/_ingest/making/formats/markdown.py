@@ -11,7 +11,8 @@ stands at the very start. One wrong value costs that value and a warning, never 
 one. A block of YAML that is no mapping is not front matter but text. Size and nesting are
 bounded, and no tag can construct anything but plain data.
 
-Links and tags are found by ``links``.
+Links and tags are found by ``links``. Fields behind a note that Joplin exported raw say what
+front matter says, and are in no chunk (``joplin``).
 
 A heading opens the text if it is its very first block, or of level 1 and nothing is before it
 but images, links, HTML and tags.
@@ -33,6 +34,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kb_app._ingest.making.blocks import Headings, Lines, Region, flatten, paragraphs
+from kb_app._ingest.making.joplin import read_trailer
 from kb_app._ingest.making.links import LINKS_MAX, links_and_tags
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.sections import section_chunks
@@ -86,7 +88,8 @@ class MarkdownParser:
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
         text = content.text
-        front = read_front_matter(text)
+        front, trailer = read_front_matter(text), read_trailer(text)
+        end = trailer.start if trailer else len(text)
         lines = Lines(text)
         warnings = list(content.warnings)
         code: list[tuple[int, int]] = []
@@ -95,16 +98,17 @@ class MarkdownParser:
             warnings.append(f"more than {_MOST_LINES} lines: read by headings and blank lines")
             regions, rest = _plain_regions(lines, front)
         else:
-            regions, code = _regions(lines, front)
+            regions, code = _regions(lines, front, end)
         if rest < len(lines):
             warnings.append(
                 f"more than {_MOST_HEADINGS} headings: from line {rest + 1} on, read as paragraphs"
             )
         blocks, heading = _blocks(lines, regions, rest)
-        body = text[front.end if front else 0 :]
+        body = text[front.end if front else 0 : end]
         links, tags = links_and_tags(text, code)
         hints = Hints(path=file.path, heading=heading, body=body, tags=tags)
-        metadata, wrong = text_metadata(front.values if front else {}, hints)
+        values = {**(trailer.values if trailer else {}), **(front.values if front else {})}
+        metadata, wrong = text_metadata(values, hints)
         if len(links) == LINKS_MAX:
             warnings.append(f"links: only the first {LINKS_MAX} were kept")
         return ParsedDocument(
@@ -130,11 +134,14 @@ class MarkdownChunker:
 
 
 def _regions(
-    lines: Lines, front: _FrontMatter | None
+    lines: Lines, front: _FrontMatter | None, end: int
 ) -> tuple[list[Region], list[tuple[int, int]]]:
-    """Return the regions of a text, outer before inner, and the ranges of its code."""
+    """Return the regions of a text, outer before inner, and the ranges of its code.
+
+    From *end* on, it is no Markdown.
+    """
     # A line ends at LF only, which markdown-it has to be told by other characters.
-    text = lines.text.translate(_NOT_LINES)
+    text = lines.text[:end].translate(_NOT_LINES)
     regions: list[Region] = []
     code: list[tuple[int, int]] = []
     if front is not None:
@@ -149,6 +156,9 @@ def _regions(
             code.append((lines.start(token.map[0]), lines.start(token.map[1])))
         if (region := _region(token)) is not None:
             regions.append(region)
+    if end < len(lines.text):
+        regions.append(Region(lines.text.count("\n", 0, end), len(lines), "fields"))
+        code.append((end, len(lines.text)))
     return regions, code
 
 
