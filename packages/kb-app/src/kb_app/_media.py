@@ -223,7 +223,7 @@ MEDIA: dict[str, Medium] = {
     Media.VIDEO: _SOUND,
     Media.ARCHIVE: Medium(
         parser="kb_app._ingest.making.formats.packed:PackedParser",
-        limits=("part_mb", "ratio"),
+        limits=_ARCHIVE,
         holds_files=True,
     ),
 }

@@ -129,6 +129,8 @@ class Enclosure:
     """Where name and bytes do not tell, or tell something else."""
     created: datetime | None = None
     """A date that its container knows, for where it has none of its own."""
+    folder: str = ""
+    """The folders that it lies in there, parted by ``/``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

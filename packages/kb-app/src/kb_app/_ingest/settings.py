@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from kb_app._data_dir import DataDir
 from kb_app._forgotten import NOTHING_FORGOTTEN, Forgotten, read_forgotten
+from kb_app._ingest.judging.archives import is_archive_name
 from kb_app._ingest.judging.decode import DECODING_VERSION
 from kb_app._ingest.judging.kinds import (
     EXPORTS,
@@ -124,7 +125,8 @@ def unjudging(settings: Settings) -> Settings:
     So a cap that is lowered later takes nothing away that exists nowhere else, and does not
     change its fingerprint either.
     """
-    return replace(settings, caps=_NO_CAPS, allow_secrets=True)
+    caps = replace(_NO_CAPS, archives=settings.caps.archives)
+    return replace(settings, caps=caps, allow_secrets=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +177,7 @@ def ingest_settings(config: Config) -> Settings:
             max_code_lines=config.code.max_file_lines,
             skip_generated=config.code.skip_generated,
             line_mb=config.limits.line_mb,
+            archives=config.ingest.archives,
         ),
         allow_secrets=config.ingest.allow_secrets,
         options=_options(config),
@@ -304,6 +307,8 @@ def settings_hash(file: SourceFile, settings: Settings) -> str:
 
     *file* is as its name tells: what its bytes tell is a matter of its bytes.
     """
+    if file.media == UNKNOWN and settings.caps.archives and is_archive_name(file.path):
+        file = replace(file, media=Media.ARCHIVE)
     is_lined = file.media == UNKNOWN or file.media in LINED
     caps = (
         settings.caps
@@ -440,6 +445,8 @@ def _told_caps(caps: Caps) -> Mapping[str, object]:
     told = as_dict(caps)
     if caps.line_mb in _UNTOLD_LINES:
         del told["line_mb"]
+    if not caps.archives:
+        del told["archives"]
     return told
 
 

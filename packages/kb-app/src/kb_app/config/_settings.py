@@ -117,6 +117,9 @@ class Ingest:
         1.0, "Seconds after which a batch is published, full or not.", low=0.01, high=3600
     )
     max_file_mb: int = setting(200, "Larger files are skipped.", low=1, high=100_000)
+    archives: bool = setting(
+        default=False, doc="Open archives (zip, tar): each file in one is a document."
+    )
     embed: bool = setting(default=True, doc="Compute embeddings after indexing.")
     allow_secrets: bool = setting(default=False, doc="Index files suspected of secrets, too.")
 

@@ -379,6 +379,8 @@ class Caps:
     skip_generated: bool = True
     line_mb: int = 25
     """Of the longest line of a file that is cited by its lines."""
+    archives: bool = False
+    """Archives are opened."""
 
 
 @dataclass(frozen=True, slots=True)

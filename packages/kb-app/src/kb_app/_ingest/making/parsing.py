@@ -13,6 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from kb_app._costly import Costly
+from kb_app._ingest.judging.archives import is_archive
 from kb_app._ingest.judging.code_language import language_of
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.feeds import is_feed
@@ -86,7 +87,7 @@ _NOTHING: Mapping[str, str] = {}
 def judge_bytes(file: SourceFile, data: bytes, caps: Caps) -> SourceFile | Skip:
     """Return the file with its true medium, or why it is left alone."""
     if file.media == UNKNOWN:
-        kind = _told_by_bytes(file.path, data)
+        kind = _told_by_bytes(file.path, data, opens_archives=caps.archives)
         if kind is None:
             return not_text(data)
         file = replace(file, media=kind.media, code_lang=kind.code_lang)
@@ -125,8 +126,10 @@ def _as_export(file: SourceFile, data: bytes) -> SourceFile:
     )
 
 
-def _told_by_bytes(path: str, data: bytes) -> Kind | None:
+def _told_by_bytes(path: str, data: bytes, *, opens_archives: bool) -> Kind | None:
     """Return what a file is whose name says nothing; ``None`` if it is binary."""
+    if opens_archives and is_archive(path, data):
+        return Kind(Media.ARCHIVE)
     return Kind(Media.MAIL) if is_message(data) else detect_from_bytes(data[:HEAD_BYTES], path)
 
 
@@ -255,7 +258,7 @@ class _Inside:
         """Yield the documents of *enclosures*; *file* is that which holds them."""
         taken: set[str] = set()
         for number, each in enumerate(enclosures, 1):
-            name = _free_name(each.name, number, taken)
+            name = _free_name(each, number, taken)
             inner = name if within is None else enclosed_path(within, name)
             if not self._is_counted(each):
                 return
@@ -329,14 +332,14 @@ def enclosed_bytes(path: str, container: str, data: bytes) -> bytes | None:
     """
     outer, before = container, ""
     for inner in enclosing_paths(path.removeprefix(enclosed_path(container, ""))):
-        kind = detect(outer) or _told_by_bytes(outer, data)
+        kind = detect(outer) or _told_by_bytes(outer, data, opens_archives=True)
         if kind is None:
             return None
         name, taken = inner.removeprefix(before), set[str]()
         file = SourceFile(source_id="", path=outer, media=kind.media, code_lang=kind.code_lang)
         file = _as_export(file, data)
         enclosures = parser_for(file.media)(FileContent(data), file).enclosures
-        named = ((_free_name(each.name, n, taken), each) for n, each in enumerate(enclosures, 1))
+        named = ((_free_name(each, n, taken), each) for n, each in enumerate(enclosures, 1))
         found = next((each.data for called, each in named if called == name), None)
         if found is None:
             return None
@@ -344,10 +347,11 @@ def enclosed_bytes(path: str, container: str, data: bytes) -> bytes | None:
     return data
 
 
-def _free_name(given: str, number: int, taken: set[str]) -> str:
-    """Return a name that a path can hold, and that nothing beside it has; it is taken now."""
-    name = _NO_NAME.sub("_", nfc(given)).strip()
-    name = name.encode("utf-8", "replace").decode("utf-8")
+def _free_name(each: Enclosure, number: int, taken: set[str]) -> str:
+    """Return a path of its own, of its folders and its name, and take it."""
+    above = [part for part in each.folder.split("/") if part.strip(". ")]
+    folder = "".join(f"{_held(part)[:_LONGEST_NAME].rstrip('! ') or '_'}/" for part in above)
+    name = _held(each.name)
     stem, dot, extension = name.rpartition(".")
     if not name.strip("._ "):
         name, stem, dot, extension = f"file-{number}", "", "", ""
@@ -355,10 +359,15 @@ def _free_name(given: str, number: int, taken: set[str]) -> str:
         stem, dot, extension = name, "", ""
     extension = f"{dot}{extension}"[: _LONGEST_NAME // 2]
     stem = stem[: _LONGEST_NAME - len(extension)]
-    free = f"{stem}{extension}"
+    free = f"{folder}{stem}{extension}"
     for again in count(2):
         if free.casefold() not in taken:
             break
-        free = f"{stem} ({again}){extension}"
+        free = f"{folder}{stem} ({again}){extension}"
     taken.add(free.casefold())
     return free
+
+
+def _held(name: str) -> str:
+    """Return a name with what no name in a path can have replaced."""
+    return _NO_NAME.sub("_", nfc(name)).strip().encode("utf-8", "replace").decode("utf-8")

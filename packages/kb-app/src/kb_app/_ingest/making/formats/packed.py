@@ -1,7 +1,8 @@
-"""Files that gzip, bzip2 or xz packed: one file, which is within them.
+"""Files that gzip, bzip2 or xz packed: one file, which is within them; and archives.
 
 Their document says nothing itself. What is in one is called as it is without the last part of
 its name: ``mail.mbox.gz`` holds ``mail.mbox``. It is unpacked block by block, and counted.
+An archive comes here where archives are opened (``judging.archives``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import io
 import lzma
 import zlib
 
+from kb_app._ingest.judging.archives import is_archive
 from kb_app._ingest.judging.kinds import HEAD_BYTES, detect, detect_from_bytes, is_message, not_text
+from kb_app._ingest.making.archives import unpack
 from kb_app._ingest.making.containers import Refused, check_unpacked
 from kb_app._ingest.making.metadata import Hints, text_metadata
 from kb_app._ingest.making.versions import PACKED as _PARSER
@@ -32,6 +35,8 @@ class PackedParser:
     version = _PARSER
 
     def __call__(self, content: Content, file: SourceFile, /) -> ParsedDocument:
+        if is_archive(file.path, content.data):
+            return _opened_archive(content.data, file)
         name = file.path.rpartition("/")[2].rpartition(".")[0]
         try:
             data, damage = _unpacked(content.data, file.limits)
@@ -51,6 +56,22 @@ class PackedParser:
             warnings=(f"it is damaged, and read as far as it is whole: {damage}",) * bool(damage),
             parser_version=_PARSER,
         )
+
+
+def _opened_archive(data: bytes, file: SourceFile) -> ParsedDocument:
+    try:
+        files, warnings = unpack(data, file.limits)
+    except Refused as refused:
+        return _refused(file, refused.reason, refused.detail)
+    metadata, _ = text_metadata({}, Hints(path=file.path))
+    return ParsedDocument(
+        text="",
+        media=file.media,
+        metadata=metadata,
+        enclosures=files,
+        warnings=tuple(warnings),
+        parser_version=_PARSER,
+    )
 
 
 def _refused(file: SourceFile, reason: str, detail: str) -> ParsedDocument:
