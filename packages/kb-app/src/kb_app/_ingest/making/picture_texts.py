@@ -18,7 +18,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_core.text import nfc
 from kb_core.values import dataclass, lazy_pattern
 
-__all__ = ["Sources", "Wording", "wording_of"]
+__all__ = ["EXIF_TAGS", "Sources", "Wording", "wording_of"]
 
 _MOST_TEXT, _MOST_NAMES = 20_000, 500
 _DC = "http://purl.org/dc/elements/1.1/"
@@ -49,8 +49,9 @@ _IPTC = {
     120: "description",
 }
 """Data sets of its second record."""
-_EXIF_TAGS = {0x9C9B: "title", 0x9C9F: "headline", 0x010E: "description", 0x9286: "comment"}
-_EXIF_TAGS |= {0x9C9C: "comment", 0x9C9E: "keywords"}
+EXIF_TAGS = {0x9C9B: "title", 0x9C9F: "headline", 0x010E: "description", 0x9286: "comment"}
+EXIF_TAGS |= {0x9C9C: "comment", 0x9C9E: "keywords"}
+"""Tags of EXIF that have texts."""
 _OF_WINDOWS = range(0x9C9B, 0x9CA0)
 """Tags in UTF-16."""
 _USER_COMMENT = 0x9286
@@ -88,7 +89,7 @@ class Sources:
     xmp: bytes = b""
     iptc: Mapping[tuple[int, int], bytes | list[bytes]] | None = None
     exif: Mapping[int, object] | None = None
-    """By tag, those of the directory within it as well."""
+    """By tag of ``EXIF_TAGS``."""
     is_big_endian: bool = False
     """Of the EXIF."""
     chunks: Mapping[Any, Any] | None = None
@@ -206,7 +207,7 @@ def _of_iptc(sources: Sources) -> Iterator[tuple[str, str]]:
 
 
 def _of_exif(sources: Sources) -> Iterator[tuple[str, str]]:
-    for tag, kind in _EXIF_TAGS.items():
+    for tag, kind in EXIF_TAGS.items():
         data = _bytes((sources.exif or {}).get(tag))
         if tag in _OF_WINDOWS:
             text = data.decode("utf-16-le", "replace")

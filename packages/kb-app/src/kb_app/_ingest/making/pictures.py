@@ -16,7 +16,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kb_app._ingest.making.metadata import parse_date
-from kb_app._ingest.making.picture_texts import Sources
+from kb_app._ingest.making.picture_texts import EXIF_TAGS, Sources
 
 if TYPE_CHECKING:
     from PIL.Image import Exif, Image
@@ -105,11 +105,12 @@ class Picture:
         """What it has of texts about itself, as far as they can be read."""
         with suppress(NoPictureError), _as_no_picture():
             exif = self._exif()
+            inner = exif.get_ifd(_EXIF)
             xmp = self._image.info.get("xmp") or exif.get(_PACKET) or b""
             return Sources(
                 xmp=xmp.encode() if isinstance(xmp, str) else bytes(xmp),
                 iptc=self._iptc(),
-                exif={**exif, **exif.get_ifd(_EXIF)},
+                exif={tag: exif.get(tag) or inner.get(tag) for tag in EXIF_TAGS},
                 is_big_endian=exif.endian == ">",
                 chunks=self._image.info if self._image.format == "PNG" else None,
             )
