@@ -225,3 +225,27 @@ def test_of_a_map_there_are_its_places_under_their_folders() -> None:
         ("list_item", "Arven · Open in summer · beds: 12"),
     ]
     assert document.blocks[-1].heading_path == ("Huts", "North")
+
+
+def test_a_file_beside_a_picture_is_what_is_written_about_it() -> None:
+    packet = """<x:xmpmeta xmlns:x="adobe:ns:meta/">
+    <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+    <rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/"
+     xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" photoshop:City="Busan"
+     xmlns:crs="http://ns.adobe.com/camera-raw-settings/1.0/" crs:Exposure="+0.5">
+    <dc:title><rdf:Alt><rdf:li xml:lang="x-default">{}</rdf:li></rdf:Alt></dc:title>
+    <dc:subject><rdf:Bag><rdf:li>beds</rdf:li><rdf:li>Black Sea</rdf:li></rdf:Bag></dc:subject>
+    </rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+    document = parse(packet.format("The garden").encode(), "trip/a.jpg.xmp")
+    unnamed = parse(packet.format("a").partition("<dc:subject>")[0].encode(), "trip/a.jpg.xmp")
+
+    assert kinds(document) == [
+        ("paragraph", "The garden"),
+        ("paragraph", "Keywords: beds, Black Sea"),
+    ]
+    assert (document.metadata.title, document.metadata.tags) == (
+        "The garden",
+        ("beds", "Black Sea"),
+    )
+    assert unnamed.text == ""

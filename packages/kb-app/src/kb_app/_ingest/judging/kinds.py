@@ -78,7 +78,7 @@ _MEDIA = _table("""
     pdf: pdf
     office: docx doc docm dotx dotm pptx ppt pptm ppsx ppsm potx potm xlsx xls xlsm xlsb xltx xltm
     office: pps odt ott fodt odp otp fodp ods ots fods odg otg fodg rtf pages numbers
-    office: opml canvas gpx kml excalidraw drawio dio rss atom ofx qfx qif
+    office: opml canvas gpx kml excalidraw drawio dio rss atom ofx qfx qif xmp
     mail: eml emlx msg mbox ics vcf enex tnef
     book: epub fb2 fbz mobi azw3
     image: png jpg jpeg webp gif tif tiff bmp heic heif avif ico psd jp2 svg svgz

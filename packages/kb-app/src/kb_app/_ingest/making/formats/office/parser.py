@@ -35,6 +35,7 @@ from kb_app._ingest.making.formats.office.properties import Properties
 from kb_app._ingest.making.formats.office.routes import is_route, read_route
 from kb_app._ingest.making.formats.office.rtf import BEGINS, Rtf
 from kb_app._ingest.making.formats.office.sheets import read_sheets
+from kb_app._ingest.making.formats.office.sidecars import is_sidecar, read_sidecar
 from kb_app._ingest.making.formats.office.sketches import (
     is_diagram,
     is_sketch,
@@ -58,6 +59,8 @@ _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
 _PROGRAMS |= {"drawio": "draw.io", "dio": "draw.io", "ofx": "OFX"}
 """By the extension, or its first letter."""
+_NAMED = (is_board, is_sketch, is_sidecar)
+"""What is no package, and told by its name."""
 _BEGUN = (is_outline, is_route, is_diagram, is_feed, is_statement)
 """What is no package, and told by how it begins."""
 _LOCK = "EncryptedPackage"
@@ -92,7 +95,7 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         return _read_rtf(Rtf(data), file)
     if FLAT.match(data[:HEAD_BYTES]):
         return _read_opened(flat(data, file.limits), file)
-    if is_board(file.path) or is_sketch(file.path) or any(is_one(data) for is_one in _BEGUN):
+    if any(is_one(file.path) for is_one in _NAMED) or any(is_one(data) for is_one in _BEGUN):
         return _read_outlined(data, file)
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
@@ -123,6 +126,8 @@ def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument:
         links, warnings = read_diagram(data, file.limits, draft)
     elif is_sketch(file.path):
         links = read_sketch(data, draft)
+    elif is_sidecar(file.path):
+        properties = read_sidecar(data, file.path, draft)
     else:
         links = read_board(data, draft)
     draft.opening = ""  # a part of it is no title of the whole
