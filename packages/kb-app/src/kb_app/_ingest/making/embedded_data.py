@@ -23,8 +23,10 @@ _FOUND = lazy_pattern(
     r"|[A-Za-z0-9+/]{60,}(?:\s{1,9}[A-Za-z0-9+/]{60,})*"
     r"(?:\s{1,9}[A-Za-z0-9+/]{1,59}(?==?=?[ \t]*(?:\n|\Z)))?={0,2}"
 )
-_MIXED = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
-"""What all base64 has, and neither numbers in hexadecimal nor sequences of genes have."""
+_MIXED = ((re.compile("[a-z]"), 0.1), (re.compile("[A-Z]"), 0.1), (re.compile("[0-9]"), 0.05))
+"""What all base64 has at least to this part, and neither numbers in hexadecimal, nor sequences of
+genes, nor lists of paths."""
+_LOOKED_AT = 4_000
 _DRAWING = lazy_pattern(r"[`~\w\s-]{0,40}\{\s{0,40}\"type\":\s{0,9}\"excalidraw\"")
 
 
@@ -65,7 +67,10 @@ def _data(text: str, block: Block) -> Sequence[tuple[int, int]]:
 
 
 def _is_base64(run: str) -> bool:
-    return len(run) >= _LEAST and all(kind.search(run) for kind in _MIXED)
+    if len(run) < _LEAST:
+        return False
+    said = run[:_LOOKED_AT]
+    return all(len(kind.findall(said)) >= least * len(said) for kind, least in _MIXED)
 
 
 def _worded(text: str, block: Block, start: int, end: int) -> Iterator[Block]:
