@@ -12,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from random import Random
 
 from kb_app._ingest.judging.kinds import Caps, detect
 from kb_app._ingest.making.compound import COMPOUND, NoCompoundError, read_compound
 from kb_app._ingest.making.compound_writing import tree_of, write_compound
+from kb_app._ingest.making.embedded_data import without_data
 from kb_app._ingest.making.parsing import Read, judge_bytes, parse_whole
 from kb_app._ingest.making.places import placed_chunks
 from kb_app._ingest.settings import Settings
@@ -131,6 +133,42 @@ _WRITTEN = {
         '{"nodes": [{"id": "a", "type": "text", "text": "# One\\n\\n- b", "x": 1, "y": 2}, {"id": '
         '"g", "type": "group", "label": "c", "x": 0, "y": 0, "width": 9, "height": 9}], '
         '"edges": [{"fromNode": "a", "toNode": "g", "label": "d"}]}'
+    ),
+    "a.excalidraw": (
+        '{"elements": [{"type": "frame", "id": "f", "name": "Ice"}, {"type": "text", "id": "t", '
+        '"text": "a", "frameId": "f", "link": "https://a"}, {"type": "text", "text": "b", '
+        '"containerId": "w"}, {"type": "arrow", "id": "w", "startBinding": {"elementId": "t"}, '
+        '"endBinding": {"elementId": "t"}}]}'
+    ),
+    "a.drawio": (
+        '<mxfile><diagram name="Ice"><mxGraphModel><root><mxCell id="2" value="a&lt;br&gt;b"/>'
+        '<UserObject label="c" id="4"><mxCell/></UserObject><mxCell value="d" edge="1" source="2" '
+        'target="4"/></root></mxGraphModel></diagram><diagram name="Sea">s0lMSrZLAAA=</diagram>'
+        "</mxfile>"
+    ),
+    "a.rss": (
+        "<rss><channel><title>Ice</title><item><title>a</title><link>https://a</link><pubDate>Mon, "
+        "06 Sep 2021 00:01:00 GMT</pubDate><description>&lt;p&gt;b&lt;/p&gt;</description></item>"
+        "</channel></rss>"
+    ),
+    "a.atom": (
+        '<feed xmlns="http://www.w3.org/2005/Atom"><title>Ice</title><entry><title>a</title><link '
+        'href="https://a"/><author><name>b</name></author><content type="xhtml"><div><p>c</p>'
+        "</div></content></entry></feed>"
+    ),
+    "a.ofx": (
+        "OFXHEADER:100\n<OFX><CURDEF>EUR<ACCTID>1<STMTTRN><DTPOSTED>20240506<TRNAMT>-1.5<NAME>a"
+        "<MEMO>b</STMTTRN></OFX>"
+    ),
+    "a.qif": "!Account\nNIce\n^\n!Type:Bank\nD5/6'24\nT-1.5\nPa\nMb\n^\n",
+    "a.xmp": (
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/" xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>'
+        "Ice</dc:title><dc:subject>a</dc:subject></x:xmpmeta>"
+    ),
+    "a.md": (
+        f"Ice\n\na ![b](data:image/png;base64,{'iVBORw0K' * 12}) c\n\n```compressed-json\n"
+        f"{'N4KAkARA1LgQ' * 60}\n```\n\nid: {'0f' * 16}\ncreated_time: 2024-05-06T12:00:00Z\n"
+        "type_: 1"
     ),
     "a.texi": "@settitle Ice\n@node One\n@chapter @code{One}\n@section Two\n",
     "a.pod": "=head1 C<One> X<two>\n\nIce.\n\n=head2 L<a|b>\n",
@@ -278,6 +316,10 @@ def _broken(found: Read) -> str:
         if not text.strip() or (counter.count(text) > LIMITS.max_tokens and len(text) > 1):
             return f"a chunk of {found.file.media} is empty or too large\n{draft}"
         covered[draft.start : draft.end] = b"\1" * len(text)
-    if any(not mark and not c.isspace() for c, mark in zip(parsed.text, covered, strict=True)):
+    told = bytearray(len(parsed.text))
+    for block in chain.from_iterable(without_data(parsed.text, parsed.blocks)):
+        told[block.start : block.end] = b"\1" * (block.end - block.start)
+    marks = zip(parsed.text, told, covered, strict=True)
+    if any(is_told and not mark and not c.isspace() for c, is_told, mark in marks):
         return f"chunks of {found.file.media} leave something out"
     return ""
