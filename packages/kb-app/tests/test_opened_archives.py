@@ -125,6 +125,12 @@ def test_names_lead_nowhere_but_below_their_archive_and_are_all_different() -> N
     assert all(enclosed_bytes(f"a.zip!/{name}", "a.zip", data) for name in found)
 
 
+def test_a_file_without_a_name_has_one() -> None:
+    data = zipped({"?": b"Text.", "b.md": b"Text."}).replace(b"?", b"\0")
+
+    assert [*read(data)[1]] == ["file-1", "b.md"]
+
+
 def test_what_a_walk_leaves_alone_is_left_alone() -> None:
     names = ["node_modules/x/a.md", "p/.git/a.md", "__MACOSX/._a.md", ".DS_Store", "a.md~", "b.md"]
     data = zipped(dict.fromkeys(names, b"Text."))

@@ -8,6 +8,7 @@ is not read.
 from __future__ import annotations
 
 import os
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -34,7 +35,7 @@ _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Of the others, a block may unpack to anything at once."""
 _NO_DATE = 1980
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, OSError,
-           ValueError, RuntimeError, NotImplementedError)  # fmt: skip
+           ValueError, LookupError, RuntimeError, NotImplementedError, struct.error)  # fmt: skip
 _MOST_TOLD = 20
 
 
@@ -124,7 +125,7 @@ def _of_zip(data: bytes) -> Iterator[_Member]:
                 created = datetime(*info.date_time, tzinfo=UTC)
             unread = f"it is packed by method {info.compress_type}"
             unread = "" if info.compress_type in _METHODS else unread
-            if not info.is_dir():
+            if not info.filename.endswith("/"):
                 yield _Member(
                     _zip_name(info),
                     info.file_size,
