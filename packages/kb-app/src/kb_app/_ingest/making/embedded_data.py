@@ -14,6 +14,8 @@ from kb_core.values import lazy_pattern, replace
 
 __all__ = ["without_data"]
 
+_LONG_WORD = 60
+"""No data is in shorter words, and most blocks have no longer one."""
 _LEAST = 600
 """So many characters of base64 are data; a few lines may be a key that a text is about."""
 _MOSTLY = 0.9
@@ -56,6 +58,8 @@ def _data(text: str, block: Block) -> Sequence[tuple[int, int]]:
     """Return the ranges of a block that are data."""
     if block.kind == "code" and _DRAWING.match(text, block.start, block.end):
         return [(block.start, block.end)]
+    if max(map(len, text[block.start : block.end].split()), default=0) < _LONG_WORD:
+        return []
     found = [
         match.span()
         for match in _FOUND.finditer(text, block.start, block.end)
