@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from kb_core.media import Media
 from kb_core.ports import StoredDoc
+from kb_core.values import lazy_pattern
 from kb_search.pattern_reading import is_word
 from kb_search.patterns import Form, Pattern
 
@@ -36,13 +37,13 @@ _LONGEST_HEAD = 400
 _HEAD_BYTES = 2_000
 """How far from the start of a symbol its name stands at most: decorators come before it."""
 _LONGEST_LEAD, _FARTHEST = 20_000, 22_000
-_LEAD = re.compile(
+_LEAD = lazy_pattern(
     rb"(?:\s|//[^\n]*|/\*[\s\S]*?\*/|\(\*[\s\S]*?\*\)|\{-[\s\S]*?-\}|--\[\[[\s\S]*?\]\]"
     rb"|(?:--|;|%|!|\*(?=[\s*/])|#(?![ \t]*define\b))[^\n]*|=\w[\s\S]*?\n=cut"
     rb"|(?:@doc\s+(?:~S)?)?\"{3}[\s\S]*?\"{3})*+"
 )
 """Comments and documentation that stand before what they tell of."""
-_REMARK = re.compile(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
+_REMARK = lazy_pattern(rb"[ \t]*(?://|/?\*+(?=[\s>])|--|;|%|#(?![ \t]*define\b))")
 _GIVES = (
     rb"#[ \t]*define[ \t]+(\w+)|define\([ \t]*[\"'](\w+)[\"'][ \t]*,"
     rb"|(?:option|set%b)\([ \t]*(\w+)(?=[ \t])"
@@ -53,7 +54,7 @@ _GIVES = (
 )
 """What a line begins with that gives a name a value, at the margin or as a member of a class, or
 makes a macro or an option of CMake; there ``set(NAME value)`` gives one, too."""
-_CONSTANT = re.compile(r"_?[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+_CONSTANT = lazy_pattern(r"_?[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _GIVES_OF_R = rb"([A-Za-z][\w.]*)[ \t]*<-[ \t]"
 _BEGINS = (
     rb"[ \t]+(?:(?:export|default|async|static|pub|public|private|protected|inline)[ \t]+){0,4}"
@@ -62,22 +63,23 @@ _BEGINS = (
 """What a line begins with that begins a function, which may be within another one."""
 _BEGINS_CLASS = rb"[ \t]+class[ \t]+(\w+)(?=[ \t]*[({:])"
 """What a line begins with that begins a class, which may be within a function."""
-_GIVEN = re.compile(_GIVES % rb"(?=[^\n]*(?:=|define|option\())")
-_WITHIN = re.compile(_BEGINS)
-_HEAD = re.compile(b"%b|%b|%b" % (_GIVEN.pattern, _BEGINS, _BEGINS_CLASS))
-_CMAKE_HEAD = re.compile(b"%b|%b" % (_GIVES % b"", _BEGINS))
-_R_HEAD = re.compile(b"%b|%b" % (_GIVES_OF_R, _HEAD.pattern))
-_R_GIVEN = re.compile(b"%b|%b" % (_GIVES_OF_R, _GIVEN.pattern))
+_GIVES_NO_SET = _GIVES % rb"(?=[^\n]*(?:=|define|option\())"
+_BEGINS_ANY = b"%b|%b|%b" % (_GIVES_NO_SET, _BEGINS, _BEGINS_CLASS)
+_GIVEN, _WITHIN, _HEAD = map(lazy_pattern, (_GIVES_NO_SET, _BEGINS, _BEGINS_ANY))
+_CMAKE_HEAD = lazy_pattern(b"%b|%b" % (_GIVES % b"", _BEGINS))
+_R_HEAD = lazy_pattern(b"%b|%b" % (_GIVES_OF_R, _BEGINS_ANY))
+_R_GIVEN = lazy_pattern(b"%b|%b" % (_GIVES_OF_R, _GIVES_NO_SET))
 _MANY_LINES = 300
 """To see whether what so many lines say holds a name takes longer than to see where that stands."""
 _OPENING = frozenset(b"{():,=")
 """What a line ends with that begins something."""
-_LETTER = re.compile(rb"[\w\x80-\xff]")
+_LETTER = lazy_pattern(rb"[\w\x80-\xff]")
 _SPACE, _BRACE = frozenset(b" \t\n\r\f\v"), ord("{")
 _ROOM, _FEW = 128 << 20, 200
 """Bytes of texts that are kept to be shown, unless these are so few."""
-_BEGUN = re.compile(rb"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)")
+_BEGINS_SO = rb"\s*(?:[({:<=]|(?:extends|implements|interface|struct)\b|\Z)"
 """What follows a name where it is defined, unlike where it is a type of something else."""
+_BEGUN = lazy_pattern(_BEGINS_SO)
 
 
 class Found:
@@ -174,7 +176,7 @@ def _begun(pattern: Pattern) -> Callable[[bytes], object] | None:
     """
     if not pattern.letters or pattern.ignore_case:
         return None
-    return re.compile(re.escape(pattern.letters.encode()) + _BEGUN.pattern).search
+    return re.compile(re.escape(pattern.letters.encode()) + _BEGINS_SO).search
 
 
 def defined(found: Found, doc: StoredDoc, pattern: Pattern) -> Iterator[tuple[int, int]]:
@@ -317,7 +319,7 @@ class _Names:
         return names
 
 
-_SEVERAL = re.compile(r"\w+(?:, \w+)+")
+_SEVERAL = lazy_pattern(r"\w+(?:, \w+)+")
 
 
 def names_of(symbol: str) -> Sequence[str]:
