@@ -68,6 +68,26 @@ def test_what_was_written_moved_and_deleted_is_known_when_the_call_returns(
     assert [row["state"] for row in again["files"]] == ["indexed", "indexed", "deleted"]
 
 
+def test_a_move_that_is_named_by_both_ends_is_a_move_and_all_that_is_named_is_one_run(
+    config: Config, tmp_path: Path
+) -> None:
+    """Each file was a run of its own: none saw both ends, and a hundred took minutes."""
+    notes = tmp_path / "notes"
+    with open_here(config) as kb:
+        before, runs = kb.inspect_doc("b.md")["doc_id"], len(kb.jobs().past)
+        (notes / "b.md").rename(notes / "c.md")
+        (notes / "a.md").write_text("A walrus sleeps.\n", "utf-8")
+
+        rows = kb.wait_for_fresh(["b.md", "a.md", "c.md"])["files"]
+        moved = [kb.fetch(place) for place in (before, "b.md")]
+        more = len(kb.jobs().past) - runs
+
+    states = [(row["state"], row.get("reason")) for row in rows]
+    assert states == [("deleted", "moved"), ("indexed", None), ("indexed", None)]
+    assert [(got["doc_path"], got["text"]) for got in moved] == [("c.md", "A heron waits.\n")] * 2
+    assert more == 1
+
+
 @pytest.mark.parametrize("path", ["a" * 300, f"{'a' * 300}/b.md", "b/" * 2_500 + "c.md"])
 def test_what_is_too_long_for_the_system_is_not_there(config: Config, path: str) -> None:
     folder = next(iter(config.sources)).root

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from kb_app._ingest.pipeline import Run
     from kb_app._parts import Parts
-    from kb_app._waiting import SourceFile
     from kb_app.config import Config
-    from kb_core.ingest import IngestEvent, IngestOptions
+    from kb_core.ingest import IngestEvent
     from kb_core.ports import IndexSnapshot
     from kb_core.wire import types
 
@@ -46,10 +45,6 @@ class ByModels:
         A server runs for days: what a person took away meanwhile is not a model's to bring back.
         """
 
-    @abstractmethod
-    def ingest(self, options: IngestOptions, *, stop: Event | None = None) -> Iterator[IngestEvent]:
-        """Index what is new or changed; yield what happens."""
-
     def wait_for_fresh(
         self, paths: Sequence[str], *, seconds: float = 10.0, stop: Event | None = None
     ) -> types.FileStatus:
@@ -66,19 +61,15 @@ class ByModels:
         self.sources()
         files = _waiting.files_named(self._config, paths, self._snapshot_or_none())
         deadline = _waiting.Deadline(seconds, stop)
-        rows = _waiting.wait(files, self._snapshot_or_none, self._index, deadline)
+        rows = _waiting.wait(files, self._snapshot_or_none, self._index_named, deadline)
         return wire.file_status(rows, coverage_of(self._snapshot_or_none(), self._parts))
 
-    def _index(self, file: SourceFile, stop: Event) -> None:
-        """Index one file where it is, or take away what there was of it."""
-        import os
+    def _index_named(self, paths: Sequence[str], stop: Event) -> None:
+        """Index files where they are, and take away what there was of those that are gone."""
+        from kb_app._ingest.single import refresh_by_model
 
-        from kb_core.ingest import IngestOptions
-
-        gone = IngestOptions(paths=(file.real,), embed=False)
-        is_there = os.path.isfile(file.real)  # noqa: PTH113 - False where that cannot be told
-        events = self.ingest_file_by_model(file.real, stop=stop) if is_there else None
-        for _ in events or self.ingest(gone, stop=stop):
+        run = self._run_for_one(embed=True, stop=stop)
+        for _ in refresh_by_model(self._config, paths, run):
             pass
 
     def ingest_file_by_model(

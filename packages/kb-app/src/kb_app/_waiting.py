@@ -2,7 +2,7 @@
 
 A file is fresh when the index knows of it what the disk says, size and time, whatever became
 of it: indexed, skipped, gone. What is not is indexed, in its place and by the rules of its
-source, one after the other; where another process writes, it may have done so first.
+source, all of it in one run; where another process writes, it may have done so first.
 """
 
 # What a model names may be too long for the system: os.path says that it is not there.
@@ -189,19 +189,23 @@ def _file_at(specs: Sequence[SourceSpec], real: str) -> SourceFile | None:
 def wait(
     files: Sequence[SourceFile],
     look: Callable[[], IndexSnapshot | None],
-    index: Callable[[SourceFile, Deadline], None],
+    index: Callable[[Sequence[str], Deadline], None],
     deadline: Deadline,
 ) -> list[StoredFile]:
     """Return what became of *files* when all are fresh, or the deadline has come.
 
-    Each is given to *index* once. A writer that is busy is waited for.
+    The paths of those that are not are given to *index* once, together: who sees one end of a
+    move alone takes it for a deletion. A writer that is busy is waited for.
     """
-    for file in files:
-        while not (file.is_fresh(look()) or deadline.is_set()):
-            try:
-                index(file, deadline)
-                break
-            except StoreBusy:
-                deadline.wait(_PAUSE_S)
+    while (late := _late(files, look())) and not deadline.is_set():
+        try:
+            index(late, deadline)
+            break
+        except StoreBusy:
+            deadline.wait(_PAUSE_S)
     snapshot = look()
     return [file.told(snapshot) for file in files]
+
+
+def _late(files: Sequence[SourceFile], snapshot: IndexSnapshot | None) -> list[str]:
+    return [file.real for file in files if not file.is_fresh(snapshot)]

@@ -62,7 +62,14 @@ from kb_core.ingest import IngestEvent, ItemKind, SkipReason
 from kb_core.records import FileRecord
 from kb_core.values import replace
 
-__all__ = ["add_file", "add_file_by_model", "add_text", "add_text_by_model", "remove"]
+__all__ = [
+    "add_file",
+    "add_file_by_model",
+    "add_text",
+    "add_text_by_model",
+    "refresh_by_model",
+    "remove",
+]
 
 OpenRun: TypeAlias = AbstractContextManager[Run]
 """A run that begins when it is entered."""
@@ -110,6 +117,21 @@ def add_file_by_model(
     with open_run as run:
         _refuse_forgotten(run, offer)
         yield from _recorded(run, "ingest_file", offer)
+
+
+def refresh_by_model(
+    config: Config, paths: Sequence[str], open_run: OpenRun
+) -> Generator[IngestEvent]:
+    """Index the files of sources at *paths*, absolute ones, in one run: what moved is seen to.
+
+    What is not there any more is taken away. ``InvalidInput`` as of ``add_file_by_model``.
+    """
+    for path in paths:
+        allowed_folders(config, os.path.realpath(path), path)
+    specs, named = source_specs(config, paths), [key_of_file(Path(path)) for path in paths]
+    scope = {"sources": [spec.source_id for spec in specs], "paths": named}
+    with open_run as run:
+        yield from recorded(run, "ingest", scope, lambda run: _index(run, specs))
 
 
 def add_text(
@@ -160,7 +182,7 @@ def add_text_by_model(
             where.unlink()
             raise _left_alone(config.mcp.notes_dir, place)
         scope = {"sources": [place.spec.source_id], "paths": [key_of_file(where)]}
-        yield from recorded(run, "ingest_text", scope, lambda run: _index(run, place, where))
+        yield from recorded(run, "ingest_text", scope, lambda run: _index_one(run, place, where))
 
 
 def _is_forgotten(specs: Iterable[SourceSpec], file: Path) -> bool:
@@ -221,14 +243,20 @@ def _indexed(
             (path,) = place.spec.narrow
             take_back(run.session.data, place.spec.source_id, path, place.spec.root)
             place = replace(place, spec=replace(place.spec, forgotten=NOTHING_FORGOTTEN))
-        yield from recorded(run, "ingest_file", scope, lambda run: _index(run, place, where))
+        yield from recorded(run, "ingest_file", scope, lambda run: _index_one(run, place, where))
 
 
-def _index(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
-    store, spec, settings = run.session.store, place.spec, ingest_settings(run.config)
-    known = Known(ledger=store.ledger, sources=run.session.control.sources)
-    plans = [*plan_sources([spec], known, settings, run.options)]
-    yield from process(run, plans)
+def _index(run: Run, specs: Sequence[SourceSpec]) -> Generator[IngestEvent]:
+    """Index what *specs* are narrowed to, and give it vectors."""
+    known = Known(ledger=run.session.store.ledger, sources=run.session.control.sources)
+    yield from process(run, [*plan_sources(specs, known, run.settings, run.options)])
+    yield from _embed(run, [doc_id(spec.source_id, path) for spec in specs for path in spec.narrow])
+
+
+def _index_one(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
+    """Index one file, and say why where it is not indexed."""
+    store, spec = run.session.store, place.spec
+    yield from _index(run, [spec])
     if any(item.kind in {ItemKind.SKIPPED, ItemKind.DELETED} for item in run.tally.items):
         rows, left = store.ledger(spec.source_id), [item.doc_path for item in run.tally.items]
         details = {path: rows[path].detail for path in left if path in rows}
@@ -244,7 +272,6 @@ def _index(run: Run, place: Place, where: Path) -> Generator[IngestEvent]:
             f"{key_of_file(where)} was added by itself before, and is found twice; "
             "'kebab ingest-file --remove' takes that copy away"
         )
-    yield from _embed(run, doc_id(spec.source_id, *spec.narrow))
 
 
 def _recorded(run: Run, kind: str, offer: Offer) -> Generator[IngestEvent]:
@@ -267,16 +294,16 @@ def _add(run: Run, offer: Offer) -> Generator[IngestEvent]:
     assets.keep(offer.asset, offer.data)
     yield from process(run, [plan])
     sweep_assets(run)
-    yield from _embed(run, doc_id(ADDED_SOURCE, offer.file.path))
+    yield from _embed(run, [doc_id(ADDED_SOURCE, offer.file.path)])
 
 
-def _embed(run: Run, doc: str) -> Generator[IngestEvent]:
-    made = run.session.store.document(doc)
+def _embed(run: Run, docs: Sequence[str]) -> Generator[IngestEvent]:
+    made = filter(None, map(run.session.store.document, docs))
     # Not what else may be waiting: that can take hours, and nobody asked for it.
-    own = len({chunk.passage_hash for chunk in made.chunks}) if made is not None else 0
+    own = len({chunk.passage_hash for document in made for chunk in document.chunks})
     counts = [item.chunk_count or 0 for item in run.tally.items]
     # Of a file with others within it, what all of them have.
-    yield from embed_if_wanted(run, most=own if len(counts) <= 1 else max(own, sum(counts)))
+    yield from embed_if_wanted(run, most=own if len(counts) <= len(docs) else max(own, sum(counts)))
 
 
 def _remove(run: Run, row: FileRecord) -> Generator[IngestEvent]:
