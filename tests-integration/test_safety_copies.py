@@ -63,9 +63,10 @@ def texts(kebab: KebabHere) -> dict[str, str]:
     return {doc["doc_path"]: kebab.run("fetch", "doc", doc["doc_id"]).stdout for doc in docs}
 
 
-def told_by(kebab: KebabHere, *names: str) -> list[str]:
+def told_by(kebab: KebabHere, *names: str, deep: bool = False) -> list[str]:
     """Return what doctor says in the checks of these names that fail."""
-    checks = json.loads(kebab.run("--json", "doctor", code=3).stdout)["checks"]
+    how = ["--deep"] if deep else []
+    checks = json.loads(kebab.run("--json", "doctor", *how, code=3).stdout)["checks"]
     return [row["detail"] for row in checks if row["name"] in names and not row["ok"]]
 
 
@@ -165,13 +166,54 @@ def test_a_damaged_copy_is_named_and_an_older_one_takes_its_place(kebab: KebabHe
     data[len(data) // 2] ^= 0xFF
     journal.write_bytes(data)
 
-    checks = json.loads(kebab.run("--json", "doctor", "--deep", code=3).stdout)["checks"]
-    said = [row["detail"] for row in checks if row["name"] == "safety copy" and not row["ok"]]
-    assert said == [f"damaged: {journal}"]
+    assert told_by(kebab, "safety copy", deep=True) == [f"damaged: {journal}"]
 
     (kebab.data_dir / "journal" / "roses.jsonl").unlink()
     kebab.run("doctor", "--repair", "--yes")
     assert [turn["turn_index"] for turn in kebab.json("session", "show", "roses")["turns"]] == [1]
+
+
+def test_files_of_a_copy_that_have_no_bytes_are_damaged_and_bring_nothing_back(
+    kebab: KebabHere,
+) -> None:
+    """As a power cut leaves them; they were read as whole files of nothing."""
+    newest = copies(kebab).newest()
+    assert newest is not None
+    record = next(name for name in newest.members() if name.endswith(".json"))
+    for path in newest.folder.rglob("*.gz"):
+        path.write_bytes(b"")
+
+    (said,) = told_by(kebab, "safety copy", deep=True)
+    assert said.count(".gz") == sum(1 for _ in newest.folder.rglob("*.gz"))
+    for name in ("assets", "journal"):
+        remove_folder(kebab.data_dir / name)
+
+    lost = str(kebab.data_dir / record)
+    assert told_by(kebab, "safety copy") == [f"lost, and in the safety copy: {lost}, roses"]
+    report = kebab.json("doctor", "--repair", "--yes")
+    assert report["brought_back"] == []
+    told = " ".join(report["unreadable"])
+    assert f"{lost}: damaged in the safety copies, too" in told
+    assert "roses: damaged in the safety copies, too" in told
+
+
+def test_where_the_copy_is_damaged_nothing_is_lost_and_the_next_one_is_whole(
+    kebab: KebabHere,
+) -> None:
+    newest = copies(kebab).newest()
+    assert newest is not None
+    asset = next(n for n in newest.members() if n.startswith("assets/") and "json" not in n)
+    for name in ("journal/roses.jsonl", asset):
+        path = newest.place_of(name)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+    assert kebab.json("doctor")["ok"]
+    kebab.run("ingest-stdin", "--title", "Otters", given="An otter dives.\n")
+    kebab.run("export", "--safety")
+    latest = copies(kebab).newest()
+    assert latest is not None
+    assert latest.damaged() == []
+    assert {"journal/roses.jsonl", asset} <= latest.members().keys()
 
 
 def test_a_file_that_is_missing_from_a_copy_is_named_and_one_that_was_deleted_is_not(

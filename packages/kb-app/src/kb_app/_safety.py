@@ -88,6 +88,8 @@ class SafetyCopy:
 
     def blocks(self, name: str) -> Iterator[bytes]:
         """Yield the content of a file; ``OSError`` or ``EOFError`` where it is damaged."""
+        if not self.place_of(name).stat().st_size:  # which gzip takes for the end of a file
+            raise EOFError(f"{self.place_of(name)} is empty")
         try:
             with gzip.open(self.place_of(name)) as file:
                 while block := file.read(_BLOCK):

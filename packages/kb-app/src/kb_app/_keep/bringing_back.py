@@ -21,7 +21,7 @@ from kb_app._forgotten import (
 )
 from kb_app._ingest.added.assets import Assets, read_record
 from kb_app._keep.exporting import CONFIG, GOLDEN, SETTINGS
-from kb_app._keep.safety import ASSETS, FORGOTTEN, JOURNAL, records_in
+from kb_app._keep.safety import ASSETS, FORGOTTEN, JOURNAL, is_record
 from kb_app._lines import LinesFile
 from kb_app._pinned import is_pinned
 from kb_app._safety import KEPT, SafetyCopies, SafetyCopy
@@ -52,13 +52,13 @@ class Lost:
 def lost(config: Config, *, thorough: bool) -> list[Lost]:
     """Return what was lost; *thorough* reads everything, else names and sizes are compared."""
     data = DataDir(config.storage.data_dir)
-    newest = SafetyCopies(data.safety).newest()
-    if newest is None:
+    copies = SafetyCopies(data.safety).all()
+    if not copies:
         return []
     return [
-        *_lost_documents(data, newest, thorough=thorough),
-        *_lost_journals(data, newest, thorough=thorough),
-        *_lost_files(config, data, newest),
+        *_lost_documents(data, copies, thorough=thorough),
+        *_lost_journals(data, copies, thorough=thorough),
+        *_lost_files(config, data, copies[0]),
     ]
 
 
@@ -111,10 +111,15 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def _lost_documents(data: DataDir, copy: SafetyCopy, *, thorough: bool) -> Iterator[Lost]:
-    assets, there = Assets(data.assets), copy.members()
+def _lost_documents(data: DataDir, copies: list[SafetyCopy], *, thorough: bool) -> Iterator[Lost]:
+    assets, there = Assets(data.assets), copies[0].members()
     current, forgotten = assets.records(), _forgotten(data)
-    for member, kept in records_in(copy).items():
+    for member in filter(is_record, there):
+        kept = read_record(_read(copies, member) or b"")
+        if kept is None:
+            if not (data.root / member).exists():  # what it was called, nobody knows any more
+                yield Lost("added", str(data.root / member), member)
+            continue
         record = current.get(kept.key, kept)
         if record.is_removed or forgotten.has(ADDED_SOURCE, record.key):
             continue
@@ -141,15 +146,17 @@ def _can_be_read(data: DataDir) -> bool:
     return True
 
 
-def _lost_journals(data: DataDir, copy: SafetyCopy, *, thorough: bool) -> Iterator[Lost]:
-    for member in copy.members():
+def _lost_journals(data: DataDir, copies: list[SafetyCopy], *, thorough: bool) -> Iterator[Lost]:
+    for member in copies[0].members():
         if not member.startswith(JOURNAL):
             continue
         path, stem = data.root / member, member.removeprefix(JOURNAL).removesuffix(".jsonl")
-        size = path.stat().st_size if path.is_file() else -1
-        lines = set(_lines(path.read_bytes())) if thorough and size >= 0 else set()
-        is_less = size < copy.size_of(member)
-        if is_less or (thorough and not lines.issuperset(_lines(copy.read(member) or b""))):
+        if is_there := path.is_file():
+            if not thorough and path.stat().st_size >= copies[0].size_of(member):
+                continue
+            lines = set(_lines(path.read_bytes()))
+            is_there = lines.issuperset(_lines(_read(copies, member) or b""))
+        if not is_there:
             yield Lost("feedback" if stem == _FEEDBACK else "conversation", stem, member)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kb_core.ports import Clock
     from kb_core.wire import types
 
-__all__ = ["ASSETS", "FORGOTTEN", "JOURNAL", "keep_safe", "make_copy", "records_in"]
+__all__ = ["ASSETS", "FORGOTTEN", "JOURNAL", "is_record", "keep_safe", "make_copy", "records_in"]
 
 ASSETS, JOURNAL = "assets/", "journal/"
 FORGOTTEN = "forgotten.json"
@@ -76,11 +76,16 @@ def make_copy(config: Config, parts: Parts) -> types.SafetyReport:
         )
 
 
+def is_record(name: str) -> bool:
+    """Say whether a file of a copy is the record of an added document."""
+    return name.startswith(ASSETS) and name.endswith(_RECORD)
+
+
 def records_in(copy: SafetyCopy) -> dict[str, Added]:
     """Return the records of added documents in a copy, by the names of their files."""
     from kb_app._ingest.added.assets import read_record
 
-    names = [name for name in copy.members() if name.startswith(ASSETS) and name.endswith(_RECORD)]
+    names = filter(is_record, copy.members())
     found = {name: read_record(copy.read(name) or b"") for name in names}
     return {name: record for name, record in found.items() if record is not None}
 
@@ -136,10 +141,11 @@ def _added(data: DataDir, before: SafetyCopy | None) -> Iterator[Kept]:
 
 
 def _bytes_of(asset: str, assets: Assets, before: SafetyCopy | None) -> Kept | None:
-    name = f"{ASSETS}{asset}"
+    name, path = f"{ASSETS}{asset}", assets.folder / asset
     if before is not None and before.place_of(name).is_file():  # its bytes never change
-        return Kept(name, before.place_of(name), is_packed=True)
-    path = assets.folder / asset
+        is_cut_off = not assets.has(asset, before.size_of(name))
+        if not (is_cut_off and assets.is_whole(asset)):
+            return Kept(name, before.place_of(name), is_packed=True)
     return Kept(name, path, digest=asset[:_DIGITS]) if path.is_file() else None
 
 
