@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -153,6 +153,33 @@ def test_what_was_lost_is_said_and_what_is_whole_is_not_written_over(kebab: Keba
     assert journal.read_bytes() == first + later
     assert asset.read_text("utf-8") == "A weasel runs along the wall.\n"
     assert "nothing to repair" in kebab.run("doctor", "--repair").stdout
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda first, second: first + second[:-40],
+        lambda first, second: first.replace(b"roses", b"rosas") + second,
+    ],
+    ids=["cut off", "changed"],
+)
+def test_a_damaged_line_that_was_brought_back_is_none_any_more_and_others_stay(
+    kebab: KebabHere, damaged: Callable[[bytes, bytes], bytes]
+) -> None:
+    journal = kebab.data_dir / "journal" / "roses.jsonl"
+    kebab.run("ask", "--session", "roses", "and when do they want water?")
+    kebab.run("export", "--safety")
+    whole = journal.read_bytes()
+    journal.write_bytes(damaged(*whole.splitlines(keepends=True)))
+
+    kebab.run("doctor", "--repair", "--yes")
+    assert journal.read_bytes() == whole
+    assert kebab.json("doctor", "--deep")["ok"]
+
+    later = b'{"written": "after the copy"\n'
+    journal.write_bytes(damaged(*whole.splitlines(keepends=True)).rstrip() + b"\n" + later)
+    kebab.run("doctor", "--repair", "--yes")
+    assert journal.read_bytes() == whole + later
 
 
 def test_a_damaged_copy_is_named_and_an_older_one_takes_its_place(kebab: KebabHere) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -96,13 +96,27 @@ class LinesFile(Generic[Row]):
                 self._path.unlink(missing_ok=True)
 
     def bring_back(self, lines: Sequence[bytes]) -> None:
-        """Put these lines, in their order, before those of the file that are not among them."""
+        """Put these lines, in their order, before those of the file that are not among them.
+
+        A damaged line that stands where one of these is missing was that line, and goes.
+        """
         make_private_folder(self._path.parent)
         with self._opened(os.O_RDWR | os.O_CREAT) as descriptor:
             assert descriptor is not None  # noqa: S101 - it is made
-            known = set(lines)
-            later = [one for one in _content(descriptor).split(b"\n") if one and one not in known]
+            there = [line for line in _content(descriptor).split(b"\n") if line]
+            later = list(self._not_among(lines, there))
             self._put_in_place(b"".join(line + b"\n" for line in (*lines, *later)))
+
+    def _not_among(self, lines: Sequence[bytes], there: Sequence[bytes]) -> Iterator[bytes]:
+        """Yield what is in *there* alone, but for damaged ones where one of *lines* is missing."""
+        places, known, at = {line: at for at, line in enumerate(lines)}, set(there), 0
+        for line in there:
+            if line in places:
+                at = places[line] + 1
+            elif at < len(lines) and lines[at] not in known and self.row(line) is None:
+                at += 1
+            else:
+                yield line
 
     def delete(self) -> None:
         """Delete the file; what a process adds then begins it anew."""
