@@ -241,13 +241,14 @@ def test_without_a_folder_it_is_kept_as_added_and_says_who_wrote_it(config: Conf
 
 
 def test_what_a_model_hands_in_does_not_pass_for_a_file_of_a_source(
-    config: Config, tmp_path: Path
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "notes/sub/plan.md"
     file.parent.mkdir()
     file.write_text("In May.\n", "utf-8")
     (tmp_path / "notes/empty.md").touch()
-    taken = ("sub/plan.md", "./sub/plan.md", "plan.md", str(file), file.as_uri(), "empty.md")
+    taken = ["sub/plan.md", "./sub/plan.md", "plan.md", str(file), file.as_uri(), "empty.md"]
+    taken += ["notes/sub/plan.md", f"{tmp_path.name}/notes/sub/plan.md"]  # from a folder above
     with open_here(replace(config, mcp=Mcp())) as kb:
         list(kb.ingest(IngestOptions()))
         for uri in (*taken, kb.fetch("plan.md")["doc_id"]):
@@ -262,9 +263,31 @@ def test_what_a_model_hands_in_does_not_pass_for_a_file_of_a_source(
         list(kb.ingest(IngestOptions()))
         kb.forget("doc", [str(tmp_path / "notes/plan.md")], dry_run=False)
         left = [doc["source_id"] for doc in kb.list_docs(SearchFilters())["items"]]
+        list(kb.ingest_text("In July.\n", title="Plan", source_uri="notes/sub/plan.md"))
+        monkeypatch.chdir(tmp_path)
+        named = kb.fetch("notes/sub/plan.md")["text"]
+        told = kb.forget("doc", ["notes/sub/plan.md"], dry_run=True)["paths"]
 
+    assert (named, told) == ("In May.\n", ["sub/plan.md"])
     assert [doc["doc_path"] for doc in docs] == ["https://example.org/plan.md"]
     assert sorted(left) == ["_added", "_added", "notes"]
+
+
+@pytest.mark.parametrize("uri", ["plan.md", "./plan.md", "notes/plan.md"])
+def test_a_model_does_not_bring_back_a_forgotten_file_by_its_name(
+    config: Config, tmp_path: Path, uri: str
+) -> None:
+    file = tmp_path / "notes/plan.md"
+    file.write_text("In May.\n", "utf-8")
+    with open_here(replace(config, mcp=Mcp())) as kb:
+        list(kb.ingest(IngestOptions()))
+        kb.forget("doc", [str(file)], dry_run=False)
+
+        with pytest.raises(InvalidInput, match="forgotten"):
+            hand_in(kb, source_uri=uri)
+        list(kb.ingest_text("In May.\n", title="Plan", source_uri=uri))  # a person may
+
+        assert kb.list_docs(SearchFilters())["total"] == 1
 
 
 FORGED = st.sampled_from(["trust_level", "Trust-Level", "trust level", "written_by", "title"])

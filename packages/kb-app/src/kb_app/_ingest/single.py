@@ -50,7 +50,7 @@ from kb_app._ingest.outcomes import deleted_item
 from kb_app._ingest.pipeline import Run, process
 from kb_app._ingest.plan import Known, plan_sources
 from kb_app._ingest.run import embed_if_wanted, now_ns, recorded, sweep_assets
-from kb_app._ingest.seeing.files import inside, open_below, path_of
+from kb_app._ingest.seeing.files import inside, meant_inside, open_below, path_of
 from kb_app._ingest.settings import SourceSpec, ingest_settings, source_specs
 from kb_app._parts import Parts
 from kb_app.config import Config
@@ -154,7 +154,7 @@ def _add_text(
         _refuse_less_trusted(run, offer)
         if by_person:
             take_back(run.session.data, ADDED_SOURCE, offer.file.path, "/")
-        _refuse_forgotten(run, offer)
+        _refuse_forgotten(run, offer, () if by_person else source_specs(config, ()))
         yield from _recorded(run, "ingest_text", offer)
 
 
@@ -335,9 +335,16 @@ def _refuse_less_trusted(run: Run, offer: Offer) -> None:
         )
 
 
-def _refuse_forgotten(run: Run, offer: Offer) -> None:
-    """Raise ``InvalidInput`` for what a person had forgotten: only a person takes that back."""
-    if read_forgotten(run.session.data).has(ADDED_SOURCE, offer.file.path, "/"):
+def _refuse_forgotten(run: Run, offer: Offer, specs: Iterable[SourceSpec] = ()) -> None:
+    """Raise ``InvalidInput`` for what a person had forgotten: only a person takes that back.
+
+    Of *specs*, a file that was is not to come back by its name, either.
+    """
+    key, forgotten = offer.file.path, read_forgotten(run.session.data)
+    files = ((spec, path) for spec in specs for path in meant_inside(spec.root, key))
+    if forgotten.has(ADDED_SOURCE, key, "/") or any(
+        forgotten.has(spec.source_id, path, spec.root) for spec, path in files
+    ):
         raise InvalidInput(
             f"the person had {offer.file.path!r} forgotten",
             hint="only the person can add it again, with 'kebab ingest-file' or 'ingest-stdin'",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from kb_app._ingest.seeing.files import is_utf8
+from kb_app._ingest.seeing.files import is_utf8, meant_inside
 from kb_app._media import has_lines
 from kb_app._search.filtering import left_out, nearest_of, told_of
 from kb_app.shown import count
@@ -35,7 +35,7 @@ from kb_core.citations import (
 )
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ChunkNotFound, DocNotFound, InvalidInput
-from kb_core.filters import Glob, OneOf, Or, all_of, literal_glob
+from kb_core.filters import And, Glob, OneOf, Or, all_of, literal_glob
 from kb_core.ids import doc_ids_at, enclosed_path, is_id_prefix
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc, StoredFile
@@ -325,8 +325,16 @@ def files_named(snapshot: IndexSnapshot, text: str) -> Sequence[StoredFile]:
 
 def taken_name(snapshot: IndexSnapshot, text: str) -> str | None:
     """Return the path of a file of a source that *text* names, in full or by its end, if any."""
-    endings = [where for _, path in _places_read(text) if (where := _ending(path))]
-    named = Or((OneOf("path", tuple(paths_named(snapshot, text))), *endings))
+    read = [path for _, path in _places_read(text)]
+    endings = [where for path in read if (where := _ending(path))]
+    roots = [(id_, of["root"]) for id_, of in snapshot.control.sources.items() if of.get("root")]
+    above = [
+        And((OneOf("source_id", (source,)), OneOf("path", tuple(meant))))
+        for source, root in roots
+        for path in read
+        if (meant := [*meant_inside(root, nfc(path))])
+    ]
+    named = Or((OneOf("path", tuple(paths_named(snapshot, text))), *endings, *above))
     there = [row for row in snapshot.files(named) if row["state"] != FileState.DELETED]
     found = (each for each in (*there, *snapshot.docs(named)) if each["source_id"] != ADDED_SOURCE)
     return next((each["path"] for each in found), None)
@@ -502,10 +510,15 @@ def _read(text: str) -> Iterator[tuple[str, Span | _Lines | None]]:
 
 
 def _documents(snapshot: IndexSnapshot, path: str, source: str | None) -> list[StoredDoc]:
-    for within, relative in places_of(snapshot, path, source):
-        if docs := documents_at(snapshot, relative, within):
+    """Return the documents that are called *path*: a file before what was handed in."""
+    places = places_of(snapshot, path, source)
+    found = filter(None, (documents_at(snapshot, name, within) for within, name in places))
+    handed_in: list[StoredDoc] = []
+    for docs in found:
+        if any(doc["source_id"] != ADDED_SOURCE for doc in docs):
             return docs
-    return []
+        handed_in = handed_in or docs
+    return handed_in
 
 
 def places_of(

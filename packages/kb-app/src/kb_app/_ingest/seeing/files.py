@@ -20,8 +20,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
 from kb_core.errors import InvalidInput
@@ -34,6 +35,7 @@ __all__ = [
     "inside",
     "is_utf8",
     "location",
+    "meant_inside",
     "open_below",
     "open_inside",
     "open_regular",
@@ -131,6 +133,17 @@ def inside(path: str, folder: str) -> str | None:
         return ""
     prefix = folder.rstrip("/") + "/"
     return path[len(prefix) :] if path.startswith(prefix) else None
+
+
+def meant_inside(folder: str, name: str) -> Iterator[str]:
+    """Yield what in *folder* may be called *name*: by its path in there, or by the end of it.
+
+    Nothing is looked at: whoever stands in a folder above this one calls it so.
+    """
+    top = Path(folder).absolute()
+    for above in (top, *top.parents):
+        if below := inside(os.path.normpath(above / name), str(top)):
+            yield below
 
 
 def open_inside(path: str, folder: str) -> BinaryIO:
