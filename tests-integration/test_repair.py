@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -88,6 +89,23 @@ def assert_all_is_back(kebab: InstalledKebab, block: int) -> None:
 def test_damage_at_either_end_of_the_store_loses_nothing(kebab: InstalledKebab) -> None:
     assert_all_is_back(kebab, 0)
     assert_all_is_back(kebab, blocks(kebab)[-1])
+
+
+@pytest.mark.parametrize("size", [0, 1_000_000])
+def test_a_store_that_was_cut_off_is_told_at_a_first_look_and_nothing_is_lost(
+    kebab: InstalledKebab, size: int
+) -> None:
+    before, store = answers(kebab), kebab.data_dir / "kebab.duckdb"
+    os.truncate(store, size)
+
+    checks = json.loads(kebab.run("--json", "doctor", code=3).stdout)["checks"]
+    kebab.run("doctor", "--repair", "--yes")
+    kebab.ingest()
+
+    said = f"{store} is damaged: no store has {size:,} bytes"
+    assert [row["detail"] for row in checks if not row["ok"]] == [said]
+    assert answers(kebab) == before
+    assert kebab.json("doctor", "--deep")["ok"]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from kb_app._search.hits import Freshness
 from kb_app._trained import find_trained
 from kb_app.config import Config, Source
 from kb_app.editors import viewer_of
-from kb_app.jobs import last_ingest_at
+from kb_app.jobs import jobs, last_ingest_at
 from kb_app.paths import environment
 from kb_core import wire
 from kb_core.clock import to_epoch
@@ -158,7 +158,7 @@ def doctor(
     checks = [
         *_check_configuration(config),
         *_check_directories(config),
-        *_check_truth(config),
+        *_check_truth(config, parts),
         *kept,
         *_check_engine(parts),
         *_check_index(config, parts, snapshot),
@@ -266,8 +266,8 @@ def _check_directories(config: Config) -> Iterator[Check]:
     }
 
 
-def _check_truth(config: Config) -> Iterator[Check]:
-    """Say where the store is gone and what was made of it is not: nothing else would notice."""
+def _check_truth(config: Config, parts: Parts) -> Iterator[Check]:
+    """Say where the store is gone or cut off: what was made of it answers as before."""
     data = DataDir(config.storage.data_dir)
     if data.awaits_import:
         yield {
@@ -284,6 +284,15 @@ def _check_truth(config: Config) -> Iterator[Check]:
             "detail": f"{data.store} is not there; {', '.join(left)} still are",
             "hint": "put it back, or run 'kebab ingest': it builds the store again from your "
             "files and from what was added; searches go on from the old index meanwhile",
+        }
+    # While a job writes, a block may be there in part.
+    if data.store.exists() and jobs(data.root, None).running is None and parts.is_cut_off():
+        yield {
+            "name": "store",
+            "ok": False,
+            "detail": f"{data.store} is damaged: no store has {data.store.stat().st_size:,} bytes",
+            "hint": "put a copy of it back, or run 'kebab doctor --repair', which saves what can "
+            "be read, also of the index",
         }
 
 

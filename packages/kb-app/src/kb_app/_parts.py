@@ -49,6 +49,8 @@ class Parts:
     """Make a new store, the second path, of what can be read of the first; say what cannot."""
     examine: Callable[[], list[str]]
     """Open the store and return what is wrong with it."""
+    is_cut_off: Callable[[], bool] = lambda: False
+    """Say whether the file of the store has a size that none has; it is there, and not opened."""
     examine_index: Callable[[], list[str]]
     """Read every file of the index and return what is wrong with them."""
     keep_safe: Callable[[bool], str | None]

@@ -76,6 +76,7 @@ def parts_of(
         describe=partial(_describe, config),
         salvage=partial(_salvage, clock),
         examine=partial(_examine, config, clock),
+        is_cut_off=partial(_is_cut_off, config),
         examine_index=partial(_examine_index, config, clock),
         keep_safe=partial(_keep_safe, config, clock),
         engine=partial(_engine, config),
@@ -312,6 +313,12 @@ def _examine(config: Config, clock: Clock) -> list[str]:
 
     with _lock(config, clock).shared():
         return Store.examine(DataDir(config.storage.data_dir).store)
+
+
+def _is_cut_off(config: Config) -> bool:
+    from kb_store import Store
+
+    return Store.is_cut_off(DataDir(config.storage.data_dir).store)
 
 
 def _examine_index(config: Config, clock: Clock) -> list[str]:

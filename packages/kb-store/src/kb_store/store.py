@@ -39,6 +39,8 @@ from kb_store._tables import expired_aliases
 __all__ = ["Store"]
 
 _MOST_SHOWN = 5
+_HEADERS, _BLOCK = 3 * 4096, 1 << 18
+"""Bytes of the headers of a file of DuckDB, and of each of the blocks behind them."""
 
 
 class Store:
@@ -340,6 +342,12 @@ class Store:
                 "sequence": meta.sequence,
                 "stats": stats(session, counts(session)),
             }
+
+    @staticmethod
+    def is_cut_off(path: Path) -> bool:
+        """Say whether the file at *path* has a size that no store has; it is not opened."""
+        size = path.stat().st_size - _HEADERS
+        return size < 0 or size % _BLOCK != 0
 
     @classmethod
     def examine(cls, path: Path) -> list[str]:
