@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from kb_app._data_dir import DataDir
+from kb_app._data_dir import INDEX_PARTS, PARTS, DataDir
 from kb_app._ingest.added.assets import Assets
 from kb_app._safety import KEPT, SafetyCopies
 from kb_cli.testing import KebabHere
@@ -362,6 +362,38 @@ def test_a_reset_counts_the_copies_and_an_archive_has_none(
     row = next(row for row in gone["removed"] if row["path"].endswith("/safety"))
     assert row["bytes"] > 0
     assert not kebab.data_dir.exists()
+
+
+def test_a_reset_leaves_what_a_person_put_where_kebab_keeps_its_own_and_names_it(
+    kebab: KebabHere,
+) -> None:
+    """All of ``assets`` went, a folder of photographs that was there first among it."""
+    kebab.run("eval", "run")
+    for name in ("vectors/otter.int8.0.1.i8", "costly/" + "0" * 32 + "/ocr.0.jsonl"):
+        (kebab.data_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (kebab.data_dir / name).touch()
+    parts = sorted(path for path in kebab.data_dir.iterdir() if path.is_dir())
+    mine = [kebab.data_dir / "letter.txt", *(part / "my own" / "photo.jpg" for part in parts)]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"mine")
+    named = [str(mine[0]), *(str(path.parent) for path in mine[1:])]
+    assert (
+        f"{named[1]}, which kebab did not make"
+        in kebab.json("forget", "doc", "weasels", "--dry-run")["left"]
+    )
+
+    told = kebab.json("reset", "--index-only", "--yes")
+    shown = kebab.run("reset", "--data-only", "--yes").stdout
+    again = kebab.json("reset", "--data-only", "--yes")
+
+    assert told["left"] == [str(kebab.data_dir / part / "my own") for part in INDEX_PARTS]
+    said = [line.partition("make it: ")[2] for line in shown.splitlines() if "stays" in line]
+    assert sorted(said) == sorted(named)
+    assert (again["removed"], sorted(again["left"])) == ([], sorted(named))
+    left = {path for path in kebab.data_dir.rglob("*") if path.is_file()}
+    assert left - {kebab.data_dir / "writer.lock"} == {*mine}
+    assert len(parts) == len([name for name in PARTS if "." not in name])
 
 
 def test_a_copy_that_cannot_be_made_is_said_and_costs_no_run(kebab: KebabHere) -> None:

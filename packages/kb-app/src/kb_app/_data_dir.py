@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kb_app.paths import make_private_folder
 from kb_core.errors import NotIndexed
-from kb_core.values import dataclass
+from kb_core.values import dataclass, lazy_pattern
 
 __all__ = ["FORGOTTEN", "INDEX_PARTS", "PARTS", "DataDir", "making_private_files"]
 
@@ -34,6 +34,20 @@ _PASSING = "run"
 
 FORGOTTEN = "forgotten.json"
 """Marks of files that are not read again."""
+
+_NAMES = {
+    "lexical": lazy_pattern(r"chunks|records"),
+    "vectors": lazy_pattern(r".+\.(?:i8|scale|keys|dead)(?:\.new)?"),
+    "assets": lazy_pattern(r"[0-9a-f]{32}(?:\..+)?"),
+    "costly": lazy_pattern(r"[0-9a-f]{32,}"),
+    "evals": lazy_pattern(r"\d{8}T\d{6}.*"),
+    "journal": lazy_pattern(r".+\.jsonl(?:\.new)?"),
+    "run": lazy_pattern(
+        r"(?:job|looked|queries|quiet|seal|searched|watch|wishes)(?:\..+)?|letters"
+    ),
+    "safety": lazy_pattern(r"\d{8}T\d{6}Z|\.new|runs"),
+}
+"""What kebab calls what it makes in each part that is a folder."""
 
 _FOLDER, _FILE = 0o700, 0o600
 
@@ -217,12 +231,18 @@ class DataDir:
         return [*damaged, *sorted(self.root.parent.glob(f"{self.root.name}.replaced-*"))]
 
     def not_ours(self) -> list[Path]:
-        """Return what lies here and was made by nobody that kebab knows."""
+        """Return what lies here, or in a part, and was made by nobody that kebab knows."""
         if not self.root.is_dir():
             return []
         copies = {path.name for path in self.copies()}
         there = sorted(self.root.iterdir())
-        return [path for path in there if path.name not in copies and not self._made(path.name)]
+        beside = [path for path in there if path.name not in copies and not self._made(path.name)]
+        return [*beside, *(path for part in self.parts(*PARTS) for path in _apart(part)[1])]
+
+    def ours(self, *names: str) -> list[Path]:
+        """Return what kebab made of these parts: each whole, or what in it is not a person's."""
+        apart = ((part, *_apart(part)) for part in self.parts(*names))
+        return [path for part, ours, others in apart for path in (ours if others else [part])]
 
     def parts(self, *names: str) -> list[Path]:
         """Return the paths of these parts that are there, with what lies beside the store."""
@@ -266,6 +286,16 @@ class DataDir:
                     _restrict(folder / name, _FILE)
             if not path.is_dir():
                 _restrict(path, _FILE)
+
+
+def _apart(part: Path) -> tuple[list[Path], list[Path]]:
+    """Return what lies in a part by whether kebab calls what it makes there so; no link's."""
+    names = _NAMES.get(part.name)
+    if names is None or part.is_symlink() or not part.is_dir():
+        return [], []
+    there = sorted(part.iterdir())
+    ours = [path for path in there if names.fullmatch(path.name)]
+    return ours, [path for path in there if path not in ours]
 
 
 def _below(path: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SCOPES", "paths_of", "reset"]
 
+_PARTS = {
+    "all": PARTS,
+    "data-only": PARTS,
+    "index-only": INDEX_PARTS,
+    "vector-only": ("vectors",),
+}
 SCOPES = ("all", "data-only", "index-only", "vector-only", "config-only", "orphans-only")
 
 
@@ -52,7 +58,15 @@ def reset(config: Config, parts: Parts, scope: str, *, dry_run: bool) -> types.R
         dry_run=dry_run,
         conversations=conversations,
         collections=named,
+        left=[str(path) for path in _left(config, scope)],
     )
+
+
+def _left(config: Config, scope: str) -> list[Path]:
+    """Return what a person put where *scope* deletes: it stays."""
+    data, names = DataDir(config.storage.data_dir), _PARTS.get(scope, ())
+    is_all = set(names) >= set(PARTS)
+    return [path for path in data.not_ours() if is_all or path.parent.name in names]
 
 
 def _conversations(config: Config, paths: Sequence[Path]) -> int | None:
@@ -60,7 +74,8 @@ def _conversations(config: Config, paths: Sequence[Path]) -> int | None:
     from kb_app._ask.journals import Journals
 
     journal = DataDir(config.storage.data_dir).journal
-    return len(Journals(journal).names()) if journal in paths else None
+    is_among = any(journal in (path, path.parent) for path in paths)
+    return len(Journals(journal).names()) if is_among else None
 
 
 def paths_of(config: Config, scope: str) -> list[Path]:
@@ -71,13 +86,8 @@ def paths_of(config: Config, scope: str) -> list[Path]:
             details={"field": "scope", "value": scope},
         )
     data = DataDir(config.storage.data_dir)
-    names = {
-        "all": (*PARTS, data.token.name, data.forgotten.name),
-        "data-only": PARTS,
-        "index-only": INDEX_PARTS,
-        "vector-only": ("vectors",),
-    }.get(scope, ())
-    paths = data.parts(*names)
+    also = (data.token.name, data.forgotten.name) if scope == "all" else ()
+    paths = data.ours(*_PARTS.get(scope, ()), *also)
     with_file = scope in {"all", "config-only"} and _is_there(config.file)
     return [*paths, config.file] if with_file else paths
 

@@ -349,3 +349,5 @@ def _reset_lines(report: Shown) -> Iterator[str]:
     documents += f", collections of the engine: {', '.join(named)}" if named else ""
     total = bytes_text(sum(row["bytes"] for row in gone))
     yield f"{verb} {count(len(gone), 'file or folder', 'files and folders')}, {total}{documents}"
+    for path in report.get("left", ()):
+        yield f"stays, since kebab did not make it: {printable(path)}"

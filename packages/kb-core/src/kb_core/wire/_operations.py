@@ -240,7 +240,7 @@ def config_migration(
     return out
 
 
-def reset_report(
+def reset_report(  # noqa: PLR0913 - each is a part of the report
     scope: str,
     removed: Iterable[tuple[str, int]],
     *,
@@ -248,8 +248,9 @@ def reset_report(
     documents: int | None = None,
     conversations: int | None = None,
     collections: Iterable[str] = (),
+    left: Iterable[str] = (),
 ) -> types.ResetReport:
-    """Return reset_report.v1; *removed* are absolute paths and their bytes."""
+    """Return reset_report.v1; *removed* are absolute paths and their bytes, *left* paths."""
     gone = list(removed)
     out: types.ResetReport = {
         "schema_version": "reset_report.v1",
@@ -264,6 +265,8 @@ def reset_report(
         out["conversations"] = conversations
     if named := list(collections):
         out["collections"] = named
+    if stays := list(left):
+        out["left"] = stays
     return out
 
 

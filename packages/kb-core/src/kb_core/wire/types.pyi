@@ -1086,6 +1086,7 @@ class ResetReport(TypedDict):
     documents: NotRequired[int]
     conversations: NotRequired[int]
     collections: NotRequired[list[str]]
+    left: NotRequired[list[str]]
 
 class SafetyReport(TypedDict):
     schema_version: Literal["safety_report.v1"]
