@@ -21,7 +21,7 @@ from kb_app._wiring import parts_of
 from kb_app._write import WriteSession
 from kb_app.config import Source
 from kb_core.clock import utc_now
-from kb_core.ingest import IngestOptions, IngestReport
+from kb_core.ingest import IngestEvent, IngestOptions, IngestReport
 from kb_core.search import SearchQuery
 
 
@@ -115,6 +115,45 @@ def test_a_quiet_run_is_told_like_any_other(world: World) -> None:
     assert newest.started_at - first.started_at >= 300
     assert datetime.fromisoformat(str(last)).timestamp() == newest.finished_at
     assert world.opened == 1
+
+
+def test_only_who_sees_all_sources_makes_the_index_as_fresh_as_it_says(world: World) -> None:
+    """A run over one file, a text that was handed in and ``embed`` counted, too."""
+    pear = str(world.notes / "pear.md")
+    first = _seen_at(world)
+    _some_time_later(world, lambda kb: kb.ingest(IngestOptions(paths=(pear,))))
+    edit(world)
+    _some_time_later(world, lambda kb: kb.ingest_file(pear))
+    _some_time_later(world, lambda kb: kb.ingest_text("A walrus.", title="Walrus"))
+    _some_time_later(world, lambda kb: kb.embed())
+    assert first is not None
+    assert _seen_at(world) == first
+
+    _some_time_later(world, lambda kb: kb.ingest(IngestOptions()))
+    loud, opened = _seen_at(world), world.opened
+    _some_time_later(world, lambda kb: kb.ingest(IngestOptions()))
+    quiet = _seen_at(world)
+    assert world.opened == opened
+    assert first < str(loud) < str(quiet)
+
+    other = world.home / "other"
+    other.mkdir()
+    sources = (*world.config.sources, Source(id="other", root=other))
+    world.config = replace(world.config, sources=sources)
+    assert _seen_at(world) is None
+    _some_time_later(world, lambda kb: kb.ingest(IngestOptions(paths=(str(other),))))
+    assert _seen_at(world) == quiet
+
+
+def _some_time_later(world: World, act: Callable[[KnowledgeBase], Iterable[IngestEvent]]) -> None:
+    world.later += timedelta(minutes=1)
+    with world.kb() as kb:
+        list(act(kb))
+
+
+def _seen_at(world: World) -> str | None:
+    with world.kb() as kb:
+        return kb.status()["freshness"].get("seen_at")
 
 
 def test_a_narrowed_run_may_be_quiet_too(world: World) -> None:

@@ -98,14 +98,15 @@ class Following:
 
         return followed(DataDir(self._config.storage.data_dir))
 
-    def _fresh(self, stats: Mapping[str, Any]) -> types.FileStatusFreshness:
-        """Return how old what is found may be; *stats* are the published ones."""
-        from kb_app.jobs import last_ingest_at
+    def _fresh(self, sources: Mapping[str, Mapping[str, Any]]) -> types.FileStatusFreshness:
+        """Return how old what is found may be; *sources* are the published ones."""
+        from kb_app.jobs import all_seen_at
         from kb_core.clock import from_epoch, to_rfc3339
 
         follower = self.followed()
-        ended = last_ingest_at(self._config.storage.data_dir, stats)
-        seen = [to_rfc3339(from_epoch(ended))] if ended is not None else []
+        ids = [source.id for source in self._config.sources]
+        at = all_seen_at(self._config.storage.data_dir, sources, ids)
+        seen = [to_rfc3339(from_epoch(at))] if at is not None else []
         if follower is not None and follower.seen_at is not None:
             seen.append(follower.seen_at)
         fresh: types.FileStatusFreshness = {"followed": follower is not None}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,8 @@ from kb_core.values import as_dict, dataclass, field
 if TYPE_CHECKING:
     from kb_core.ports import IndexSnapshot
 
-__all__ = ["JobFile", "Jobs", "PastRun", "RunningJob", "jobs", "last_ingest_at", "note_quiet_run"]
-__all__ += ["leave_wish", "take_wishes"]
+__all__ = ["JobFile", "Jobs", "PastRun", "RunningJob", "all_seen_at", "jobs", "last_ingest_at"]
+__all__ += ["leave_wish", "note_quiet_run", "take_wishes"]
 
 _QUIET_KEPT = 30
 _EVERY_SECS = 0.3
@@ -49,6 +49,8 @@ class PastRun:
     finished_at: int | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     """Files by outcome, and ``embedded``."""
+    seen: Sequence[str] = ()
+    """Sources that it saw all of, where it had nothing to do: else the store says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,22 @@ def last_ingest_at(data_dir: Path, stats: Mapping[str, Any]) -> int | None:
     """Return when the last ingest ended, by the published *stats* or after them."""
     ends = [stats.get("last_ingest_at"), *(r.finished_at for r in _quiet_runs(DataDir(data_dir)))]
     return max((end for end in ends if end is not None), default=None)
+
+
+def all_seen_at(
+    data_dir: Path, sources: Mapping[str, Mapping[str, Any]], ids: Iterable[str]
+) -> int | None:
+    """Return until when runs have seen all of these sources; ``None`` where one was never seen.
+
+    *sources* are the published ones: with what a run changed, they say when it began.
+    """
+    quiet = _quiet_runs(DataDir(data_dir))
+
+    def last(source_id: str) -> int:
+        starts = [run.started_at for run in quiet if source_id in run.seen]
+        return max(sources.get(source_id, {}).get("verified_at") or 0, 0, *starts)
+
+    return min(map(last, ids), default=0) or None
 
 
 def leave_wish(data: DataDir, chunk_keys: Sequence[int]) -> None:

@@ -291,7 +291,7 @@ class KnowledgeBase(Texts, Answering, ByModels, Measuring, Keeping, Following):
             return wire.file_status([], _reading.coverage_of(None, self._parts))
         where = (snapshot, path_glob, state, changed_since, self._parts)
         found = _reading.status(*where, limit=limit, offset=offset)
-        return {**found, "freshness": self._fresh(snapshot.control.stats)}
+        return {**found, "freshness": self._fresh(snapshot.control.sources)}
 
     def chunks_of(self, doc_id: str) -> list[types.ChunkInspection]:
         """Return a document's chunks in order, each as in chunk_inspection.v1."""

@@ -95,7 +95,7 @@ def ingest(
                 if not (options.paths and plan.source.source_id == ADDED_SOURCE):
                     tally.add_plan(plan.items, plan.scanned, plan.warnings)
             with disk_errors("note a run"):
-                note_quiet_run(data, _past(tally, begun, parts.clock))
+                note_quiet_run(data, _past(tally, begun, parts.clock, seen))
             yield _last_event(tally, scope, options, parts.clock, aborted=False)
             return
     reader = Reader(parts, settings, options, DataDir(config.storage.data_dir).costly)
@@ -290,7 +290,7 @@ def _look_at_added(run: Run) -> Plan:
     return plan_added(ledger, assets.records(), assets, run.settings, run.options)
 
 
-def _past(tally: Tally, begun: int, clock: Clock) -> PastRun:
+def _past(tally: Tally, begun: int, clock: Clock, plans: Sequence[Plan]) -> PastRun:
     counts = {**tally.counts(), "embedded": 0}
     return PastRun(
         kind="ingest",
@@ -298,6 +298,7 @@ def _past(tally: Tally, begun: int, clock: Clock) -> PastRun:
         started_at=begun,
         finished_at=to_epoch(clock()),
         counts={name: count for name, count in counts.items() if count},
+        seen=[plan.source.source_id for plan in plans if plan.verified],
     )
 
 
