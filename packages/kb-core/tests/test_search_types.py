@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from kb_core.answers import AskQuery
 from kb_core.control import EmbeddingModel
 from kb_core.errors import InvalidInput
+from kb_core.evals import EvalVariant
+from kb_core.filters import FILTERS
 from kb_core.media import MEDIA_ALIASES, MEDIA_ALWAYS_COUNTED, Media, SearchMode, TrustLevel
 from kb_core.records import ChunkRecord
-from kb_core.search import Relaxation, SearchQuery
+from kb_core.search import GrepQuery, Relaxation, SearchFilters, SearchQuery
 
 
 @pytest.mark.parametrize(
@@ -21,6 +24,7 @@ from kb_core.search import Relaxation, SearchQuery
         ({"text": "x", "k": 101}, "k"),
         ({"text": "x", "snippet_chars": 59}, "snippet_chars"),
         ({"text": "x", "snippet_chars": 10_001}, "snippet_chars"),
+        ({"text": "x", "mode": "nope"}, "mode"),
     ],
 )
 def test_a_query_that_cannot_be_answered_cannot_be_built(
@@ -30,6 +34,25 @@ def test_a_query_that_cannot_be_answered_cannot_be_built(
         SearchQuery(**fields)
 
     assert caught.value.details["field"] == named
+
+
+@pytest.mark.parametrize("made", [SearchQuery, AskQuery])
+def test_a_mode_may_be_a_text(made: type[SearchQuery | AskQuery]) -> None:
+    assert made(text="x", mode=as_text("lexical")).mode is SearchMode.LEXICAL
+    assert EvalVariant(mode=as_text("vector")).name == "vector"
+
+
+def test_a_text_where_several_may_be_is_the_one_that_is_meant() -> None:
+    """It was filtered by its letters."""
+    filters = SearchFilters(**{row.name: as_text("notes") for row in FILTERS if row.many})
+
+    given = filters.given()
+    assert given == {row.name: ["notes"] for row in FILTERS if row.many}
+    assert GrepQuery(pattern="x", paths=as_text("notes")).paths == ("notes",)
+
+
+def as_text(value: str) -> Any:  # noqa: ANN401 - what a program hands in that checks no types
+    return value
 
 
 def test_a_query_has_sensible_defaults() -> None:

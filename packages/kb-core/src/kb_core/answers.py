@@ -44,7 +44,7 @@ class AskQuery:
     """Whether the answer is to say how it came about."""
 
     def __post_init__(self) -> None:
-        self.search()  # refuses what no search takes
+        object.__setattr__(self, "mode", self.search().mode)  # refuses what no search takes
 
     def search(self) -> SearchQuery:
         """Return the search that finds its evidence."""

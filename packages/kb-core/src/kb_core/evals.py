@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kb_core.errors import InvalidInput
 from kb_core.media import SearchMode
-from kb_core.search import MAX_K, SearchFilters
+from kb_core.search import MAX_K, SearchFilters, mode_of
 from kb_core.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ class EvalVariant:
     rrf_k: int | None = None
     rerank: bool | None = None
     per_doc: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", mode_of(self.mode))
 
     @property
     def name(self) -> str:

@@ -55,6 +55,7 @@ __all__ = [
     "SearchResponse",
     "Timing",
     "Trace",
+    "mode_of",
 ]
 
 MAX_K = 100
@@ -81,11 +82,22 @@ class FileRole(StrEnum):
     CONFIG = "config"
 
 
+_SEVERAL = ("tag", "lang", "path_glob", "media", "repo", "code_lang", "source", "source_type")
+
+
+def _take_texts(made: object, *names: str) -> None:
+    """Take a text in these fields for the only one of several: its letters are not meant."""
+    for name in names:
+        if isinstance(value := getattr(made, name), str):
+            object.__setattr__(made, name, (value,))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilters:
     """Filters as people and agents give them: AND between keys, OR within a list.
 
     What each is for and how it is asked for is its row of ``kb_core.filters.FILTERS``.
+    A text where several may be is the one that is meant.
     Times are RFC 3339 or ISO dates, as text; they are checked where they are compiled.
     """
 
@@ -103,6 +115,9 @@ class SearchFilters:
     source: tuple[str, ...] = ()
     source_type: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _take_texts(self, *_SEVERAL)
+
     def given(self) -> dict[str, Any]:
         """Return the filters that have a value, by their names, as JSON has them."""
         told = as_dict(self)
@@ -111,7 +126,7 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A question, checked: text that is not blank, bounds that make sense.
+    """A question, checked: text that is not blank, bounds that make sense, a mode that there is.
 
     ``max_tokens`` bounds the whole response, ``cursor`` goes on with an earlier one,
     ``rerank`` left out is as configured, ``deadline_ms`` takes what is ready by then.
@@ -146,6 +161,7 @@ class SearchQuery:
                 hint="ask for what is telling in it",
                 details={"field": "query", "value": len(self.text), "max": MAX_QUERY_CHARS},
             )
+        object.__setattr__(self, "mode", mode_of(self.mode))
         _between("k", self.k, 1, MAX_K)
         _between("snippet_chars", self.snippet_chars, MIN_SNIPPET_CHARS, 10_000)
         if self.max_tokens is not None:
@@ -190,6 +206,7 @@ class GrepQuery:
     filters: SearchFilters = SearchFilters()
 
     def __post_init__(self) -> None:
+        _take_texts(self, "paths")
         _between("context", self.context, 0, MAX_GREP_CONTEXT)
         _between("max_lines", self.max_lines, 1, MAX_GREP_LINES)
         if self.case not in {"smart", "exact", "ignore"}:
@@ -229,6 +246,18 @@ def _spoken(found: re.Match[str]) -> str:
     two, some, four, has_one_case = found.groups()
     number = int(two or some or four or "0", 16)
     return "A" if has_one_case or (number <= sys.maxunicode and chr(number).isupper()) else ""
+
+
+def mode_of(value: str) -> SearchMode:
+    """Return the mode that is called so; ``InvalidInput`` where none is."""
+    try:
+        return SearchMode(value)
+    except ValueError:
+        known = [mode.value for mode in SearchMode]
+        raise InvalidInput(
+            f"mode {value!r} is not one of {', '.join(known)}",
+            details={"field": "mode", "value": value, "known": known},
+        ) from None
 
 
 def _between(name: str, value: int, low: int, high: int) -> None:
