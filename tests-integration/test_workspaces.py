@@ -256,6 +256,30 @@ def test_a_folder_in_a_source_is_answered_from_the_source(home: Home) -> None:
     assert home.caches == []
 
 
+def test_a_folder_in_a_source_that_was_never_ingested_is_not_indexed_and_not_empty(
+    home: Home,
+) -> None:
+    """What was found a minute before, as of a workspace, was nowhere after ``kebab add``."""
+    home.write("notes/a.md", "The heron waits for you.\n")
+    home.write("later/b.md", "A walrus sleeps.\n")
+    (home.path / "empty").mkdir()
+    home.run("add", str(home.path / "notes"))
+    home.run("add", str(home.path / "empty"))
+    home.run("ingest")
+    later = home.path / "later"
+    assert home.paths("walrus", folder=later) == ["b.md"]
+    home.run("add", str(later))
+
+    for asked in (["search", "walrus"], ["grep", "walrus"], ["ask", "walrus"], ["fetch", "b.md"]):
+        told = home.error(*asked, "--in", str(later))
+        assert (told["code"], told["details"]) == ("not_indexed", {"source": "later"})
+        said = "nothing of source 'later' of the knowledge base was ever ingested"
+        assert (told["message"], told["hint"]) == (said, f"run 'kebab ingest {later}'")
+    home.run("ingest", str(later))
+    assert home.paths("walrus", folder=later) == ["b.md"]
+    assert home.paths("walrus", folder=home.path / "empty") == []
+
+
 @pytest.mark.parametrize("order", [("outer", "inner"), ("inner", "outer")])
 def test_of_sources_that_nest_the_innermost_answers_and_an_outer_folder_has_all(
     home: Home, order: Sequence[str]

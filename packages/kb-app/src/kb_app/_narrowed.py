@@ -7,16 +7,19 @@ That is how a folder inside a source is answered from the source, as its last in
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from kb_app.knowledge_base import KnowledgeBase
 from kb_app.preferences import Preferences
+from kb_core.errors import NotIndexed
 from kb_core.filters import Filter, OneOf, all_of
 from kb_core.values import replace
 
 if TYPE_CHECKING:
+    from kb_app.config import Source
     from kb_core.ports import IndexReader, IndexSnapshot, StoredDoc, StoredFile
     from kb_core.search import LexicalQuery, Sampling, Scored
     from kb_core.stored import Ledger, TextBatch
@@ -29,13 +32,26 @@ class Narrowed(KnowledgeBase):
 
     _where: Filter | None = None
     _scope = ""
+    _source: Source
 
-    def narrow(self, where: Filter | None, scope: str) -> None:
-        """Say what is seen, and what that is called."""
-        self._where, self._scope = where, scope
+    def narrow(self, source: Source, where: Filter | None, scope: str) -> None:
+        """Say of which source and others what is seen, and what that is called."""
+        self._source, self._where, self._scope = source, where, scope
 
     def preferences(self) -> Preferences:
         return replace(super().preferences(), scope=self._scope, follows_roots=False)
+
+    def _snapshot(self) -> IndexSnapshot:
+        """Return what is published; ``NotIndexed`` where nothing of the folder ever was."""
+        snapshot, named = super()._snapshot(), self._source
+        was_seen = snapshot.control.sources.get(named.id, {}).get("verified_at")
+        if not (was_seen or snapshot.count_docs(None)):
+            raise NotIndexed(
+                f"nothing of {self._scope} was ever ingested",
+                hint=f"run 'kebab ingest {shlex.quote(str(named.root))}'",
+                details={"source": named.id},
+            )
+        return snapshot
 
     @cached_property
     def _reader(self) -> IndexReader:

@@ -110,8 +110,9 @@ class Place:
             workspace = Workspace.open(self.config, readonly=True)
             workspace.settle(self, is_frozen=readonly, hear=hear)
             return workspace
+        assert self.source is not None  # noqa: S101 - else it has a home
         narrowed = Narrowed.open(self.config, readonly=readonly)
-        narrowed.narrow(self.where, self.told)
+        narrowed.narrow(self.source, self.where, self.told)
         return narrowed
 
     @property
