@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from kb_cli._integrate import HOSTS, skill_text
@@ -291,6 +292,16 @@ def test_the_skill_is_published_as_it_is() -> None:
     assert (ROOT / "docs/integrations/SKILL.md").read_text("utf-8") == skill_text()
 
 
+def test_a_skill_is_written_with_its_digest_as_the_format_has_it(tmp_path: Path) -> None:
+    run("integrate", "cursor", "--write", home=tmp_path)
+    _, head, body = (tmp_path / SKILLS["cursor"] / "kebab/SKILL.md").read_text().split("---\n", 2)
+
+    fields = yaml.safe_load(head)
+    assert fields.keys() == {"name", "description", "metadata"}
+    assert [type(value) for value in fields["metadata"].values()] == [str]
+    assert skill_text().endswith(body)
+
+
 def test_the_skill_has_what_hosts_look_for() -> None:
     """The open format: a name like its folder, and a description of at most 1,024 characters."""
     _, head, body = skill_text().split("---\n", 2)
@@ -365,15 +376,48 @@ def test_what_was_registered_is_removed_and_nothing_else(host: str, tmp_path: Pa
     assert f"nothing of ours in {file}\n" in again.stdout
 
 
-def test_a_skill_that_was_edited_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [("--write",), ("--remove", "--write")])
+def test_a_skill_that_was_edited_is_left(words: tuple[str, ...], tmp_path: Path) -> None:
     run("integrate", "cursor", "--write", home=tmp_path)
     skill = tmp_path / SKILLS["cursor"] / "kebab/SKILL.md"
     skill.write_text(skill.read_text() + "and mine\n")
 
-    result = run("integrate", "cursor", "--remove", "--write", home=tmp_path)
+    result = run("integrate", "cursor", *words, home=tmp_path)
 
     assert "the skill has been edited, and is left" in result.stderr
+    assert f"left as it is: {skill}\n" in result.stdout
     assert skill.read_text().endswith("and mine\n")
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("words", [("--write",), ("--remove", "--write")])
+def test_a_skill_of_another_version_is_ours(
+    words: tuple[str, ...], newline: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = skill_text().replace("# Answer", "# Once, answer")
+    with monkeypatch.context() as before:
+        before.setattr("kb_cli._integrate.skill_text", lambda: older)
+        run("integrate", "cursor", "--write", home=tmp_path)
+    skill = tmp_path / SKILLS["cursor"] / "kebab/SKILL.md"
+    skill.write_text(skill.read_text(), newline=newline)
+    assert "# Once, answer" in skill.read_text()
+
+    run("integrate", "cursor", *words, home=tmp_path)
+
+    assert "--remove" not in words or not skill.exists()
+    assert "--remove" in words or "# Once, answer" not in skill.read_text()
+
+
+def test_a_skill_that_another_host_reads_goes_with_the_last_of_them(tmp_path: Path) -> None:
+    skill = tmp_path / SKILLS["codex"] / "kebab/SKILL.md"
+    for host in ("vscode", "codex"):
+        run("integrate", host, "--write", home=tmp_path)
+
+    first = run("integrate", "vscode", "--remove", "--write", home=tmp_path)
+    assert "the skill is left: Codex reads it, too" in first.stderr
+    assert skill.exists()
+    run("integrate", "codex", "--remove", "--write", home=tmp_path)
+    assert not skill.exists()
 
 
 def test_a_removal_is_told_in_json(tmp_path: Path) -> None:

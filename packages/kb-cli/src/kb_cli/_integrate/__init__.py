@@ -9,7 +9,10 @@ documentation of the hosts: Claude Code, Cursor, Gemini CLI and Claude Desktop h
 ``mcpServers`` in JSON, VS Code ``servers`` in a ``mcp.json``, Zed ``context_servers`` in its
 settings, Codex ``mcp_servers`` in TOML. Skills are folders with a ``SKILL.md``.
 
-**Invariant:** whatever a file held before, it holds afterwards, comments included; what
+A skill is written with its own digest in its front matter, so that one which a person has
+edited is told from one of an older version.
+
+**Invariant:** whatever a person put into a file, it holds afterwards, comments included; what
 cannot be read for sure is not written.
 """
 
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +32,7 @@ from typing import Any
 from kb_app.config import TomlError, drop_table, put_table
 from kb_cli._integrate import jsonc
 from kb_core.errors import ConfigInvalid, InvalidInput, IoError
+from kb_core.ids import text_hash
 from kb_core.values import dataclass, field
 
 __all__ = [
@@ -163,6 +168,8 @@ class Change:
     path: Path
     before: str | None
     after: str | None
+    left: str = ""
+    """Why a skill is left as it is."""
 
     @property
     def action(self) -> str:
@@ -202,12 +209,15 @@ def plan(host: Host, registration: Registration, site: Site) -> list[Change]:
     file, skill = site.files_of(host)
     changes = [_registered(host, registration, file)]
     if skill is not None:
-        changes.append(Change("skill", skill, _text(skill), skill_text()))
+        changes.append(_skill(skill, _marked(skill_text())))
     return changes
 
 
 def plan_removal(host: Host, site: Site) -> list[Change]:
-    """Return what taking it out again would change; a skill that a person edited stays."""
+    """Return what taking it out again would change.
+
+    A skill stays that a person edited, or that another host which is registered reads, too.
+    """
     file, skill = site.files_of(host)
     before = _text(file)
     try:
@@ -220,8 +230,7 @@ def plan_removal(host: Host, site: Site) -> list[Change]:
         ) from error
     changes = [Change("registration", file, before, after)]
     if skill is not None:
-        held = _text(skill)
-        changes.append(Change("skill", skill, held, None if held == skill_text() else held))
+        changes.append(_skill(skill, None, reader=_other_reader(host, skill, site)))
     return changes
 
 
@@ -256,6 +265,55 @@ def _registered(host: Host, registration: Registration, file: Path) -> Change:
             details={"path": str(file)},
         ) from error
     return Change("registration", file, before, after)
+
+
+_MARK = re.compile(r"^metadata:\n  written-as: (\w+)\n", re.MULTILINE)
+
+
+def _marked(skill: str) -> str:
+    """Return *skill* with its digest as the last field of its front matter."""
+    end = skill.index("\n---\n") + 1
+    return f"{skill[:end]}metadata:\n  written-as: {text_hash(skill)}\n{skill[end:]}"
+
+
+def _is_as_written(skill: str) -> bool:
+    """Say whether nobody has changed *skill* since it was written, by any version."""
+    text = skill.replace("\r\n", "\n")  # as some systems check files out
+    mark = _MARK.search(text)
+    bare = _MARK.sub("", text, count=1)
+    return text_hash(bare) == mark[1] if mark else text == skill_text()
+
+
+def _skill(file: Path, wanted: str | None, *, reader: str | None = None) -> Change:
+    """Return how the skill becomes *wanted*; as it is, if edited or read by *reader*, too."""
+    held = _text(file)
+    left = ""
+    if held is not None and not _is_as_written(held):
+        left = "the skill has been edited, and is left"
+    elif held is not None and reader is not None:
+        left = f"the skill is left: {reader} reads it, too"
+    return Change("skill", file, held, held if left else wanted, left)
+
+
+def _other_reader(host: Host, skill: Path, site: Site) -> str | None:
+    """Return the title of another host with this *skill* that may start the server."""
+    for other in HOSTS.values():
+        if other is host or (site.project is not None and other.project_file is None):
+            continue
+        file, its_skill = site.files_of(other)
+        if its_skill == skill and _may_hold_entry(other, file):
+            return other.title
+    return None
+
+
+def _may_hold_entry(host: Host, file: Path) -> bool:
+    """Say whether *file* registers the server, or cannot be read for sure."""
+    try:
+        text = _text(file) or ""
+        held = tomllib.loads(text) if file.suffix == ".toml" else jsonc.read(text)
+    except (ConfigInvalid, IoError, ValueError):
+        return True
+    return _has_entry(held, host.table)
 
 
 def _put(host: Host, registration: Registration, text: str, *, is_toml: bool) -> str:

@@ -103,9 +103,10 @@ def _show(
         echo(f"{verb} {printable(str(change.path))}")
         if not written and not is_removal and change.action != "unchanged":
             _show_content(HOSTS[name], registration, change)
-    edited = [change for change in changes if change.kind == "skill" and change.after is not None]
-    if is_removal and edited:
-        cli.note("the skill has been edited, and is left")
+    for change in changes:
+        if change.left:
+            then = "" if is_removal else "; delete it and write again for that of this version"
+            cli.note(change.left + then)
     if written and not is_removal:
         cli.note(f"next: {HOSTS[name].then}")
     elif any(change.action != "unchanged" for change in changes):
@@ -121,6 +122,8 @@ def _show_content(host: Host, registration: Registration, change: Change) -> Non
 
 
 def _verb(change: Change, *, written: bool, is_removal: bool) -> str:
+    if change.left:
+        return "left as it is:"
     if change.action == "unchanged":
         return "nothing of ours in" if is_removal else "up to date:"
     if is_removal and change.action == "update":
