@@ -367,7 +367,7 @@ def test_what_was_registered_is_removed_and_nothing_else(host: str, tmp_path: Pa
     assert "kebab" in file.read_text()
     done = run("integrate", host, "--remove", "--write", home=tmp_path)
 
-    assert done.exit_code == 0
+    assert (done.exit_code, done.stderr) == (0, "")
     assert f"taken out of {file}\n" in done.stdout
     assert {name: text.rstrip("\n") + "\n" for name, text in tree(tmp_path).items()} == {
         FILES[host][0]: held

@@ -109,7 +109,7 @@ def _show(
             cli.note(change.left + then)
     if written and not is_removal:
         cli.note(f"next: {HOSTS[name].then}")
-    elif any(change.action != "unchanged" for change in changes):
+    elif not written and any(change.action != "unchanged" for change in changes):
         cli.note("nothing was written; add --write to do it")
 
 
