@@ -82,6 +82,7 @@ def test_one_command_installs_it_for_new_shells_and_one_takes_it_away(tmp_path: 
     assert "_kebab_completion kb" in in_a_new_shell(loaded, environ(home))
     assert dev("uninstall", home).returncode == 0
     assert files(home) == before
+    assert not list(home.glob(".cache/**/*")), "a library that is compiled may not leave an id"
 
 
 def test_a_command_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
