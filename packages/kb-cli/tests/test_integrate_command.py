@@ -137,10 +137,29 @@ def test_the_variables_of_the_hosts_count(
 
 
 def test_the_configuration_that_was_named_is_registered(tmp_path: Path) -> None:
-    run("--config", "/my/kebab.toml", "integrate", "cursor", "--write", home=tmp_path)
+    file = tmp_path / "my.toml"
+    file.touch()
+    run("--config", str(file), "integrate", "cursor", "--write", home=tmp_path)
 
     entry = servers(tmp_path / ".cursor/mcp.json", "cursor")["kebab"]
-    assert entry["args"] == ["--config", "/my/kebab.toml", *ARGS]
+    assert entry["args"] == ["--config", str(file), *ARGS]
+
+
+@pytest.mark.parametrize("text", [None, "[mcp]\nnothing = 1\n"])
+def test_a_configuration_that_no_server_starts_with_is_not_registered(
+    text: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.toml"
+    if text is not None:
+        file.write_text(text)
+    words = ("--config", str(file), "integrate", "cursor")
+
+    result = run(*words, "--write", home=tmp_path / "home")
+    removed = run(*words, "--remove", "--write", home=tmp_path / "home")
+
+    assert (result.exit_code, removed.exit_code) == (2, 0)
+    assert str(file) in result.stderr
+    assert tree(tmp_path / "home") == {}
 
 
 def test_the_command_is_named_in_full_and_in_a_project_as_a_shell_finds_it(tmp_path: Path) -> None:

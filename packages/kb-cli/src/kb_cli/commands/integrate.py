@@ -64,6 +64,8 @@ def integrate(
     if remove:
         changes = planning.plan_removal(HOSTS[host], site)
     else:
+        if cli.config_path is not None:
+            _ = cli.config  # a server without it would fail at every start
         changes = planning.plan(HOSTS[host], registration, site)
     changes = [change for change in changes if not (no_skill and change.kind == "skill")]
     if write:
