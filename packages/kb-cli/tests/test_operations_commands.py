@@ -95,7 +95,7 @@ def test_what_the_doctor_says_to_do_is_for_the_knowledge_base_that_it_examined(
 
     expected = f"mount it, or 'kebab --config {file} remove notes'"
     assert f"hint: {expected}\n" in text.stdout
-    assert json.loads(machine.stdout)["checks"][0]["hint"] == hint, "as every tool says it"
+    assert json.loads(machine.stdout)["checks"][0]["hint"] == expected
 
 
 def test_models_show_which_is_active_and_why_another_cannot_be() -> None:

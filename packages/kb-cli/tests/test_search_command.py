@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -12,7 +13,15 @@ from kb_cli.testing import knowledge_base, run
 from kb_core.citations import Citation, PageSpan, TimeSpan
 from kb_core.errors import NotIndexed
 from kb_core.media import SearchMode
-from kb_core.search import Candidate, FusionInput, SearchFilters, SearchQuery, Timing, Trace
+from kb_core.search import (
+    CHARS_PER_TOKEN,
+    Candidate,
+    FusionInput,
+    SearchFilters,
+    SearchQuery,
+    Timing,
+    Trace,
+)
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import document
 
@@ -180,6 +189,21 @@ def test_what_did_not_work_goes_to_stderr() -> None:
 
     assert loud.stderr == "degraded: vector: no embeddings yet\nwarning: media 'x' is unknown\n"
     assert (quiet.stderr, quiet.stdout) == ("", loud.stdout)
+
+
+def test_json_names_commands_for_the_configuration_that_is_asked(tmp_path: Path) -> None:
+    (file := tmp_path / "c.toml").touch()
+    kb = finding(hit(snippet="run 'kebab embed'"), degraded=("none (run 'kebab embed')",))
+
+    words = ("--config", str(file), "--json", "search", "x", "--max-tokens", "500")
+    result = run(*words, kb=kb)
+
+    found = json.loads(result.stdout)
+    assert found["degraded"] == [f"none (run 'kebab --config {file} embed')"]
+    assert found["hits"][0]["snippet"] == "run 'kebab embed'"
+    budget = asked(kb).max_tokens or 0
+    longer = len(result.stdout) - len(run(*words[2:], kb=kb).stdout)
+    assert 500 - budget >= longer / CHARS_PER_TOKEN
 
 
 def test_json_is_one_line_of_the_published_shape() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -184,6 +185,28 @@ def test_a_response_is_read_back_into_what_it_shows(response: SearchResponse) ->
     assert wire.search_response(read) == out
     spans = [[type(hit.citation.span) for hit in found.hits] for found in (read, response)]
     assert spans[0] == spans[1]
+
+
+def test_remarks_are_reworded_and_documents_are_not() -> None:
+    body = {
+        "warnings": ["a"],
+        "results": [{"response": {"degraded": ["a"], "hits": [{"warnings": ["a"], "hint": "a"}]}}],
+        "checks": [{"name": "a", "hint": "a"}, {"hint": None}],
+        "error": {"code": "a", "message": "a", "hint": "a"},
+        "items": ["a"],
+        "hits": [{"snippet": "a"}],
+    }
+    kept = copy.deepcopy(body)
+
+    assert wire.reworded(body, str.upper) == {
+        "warnings": ["A"],
+        "results": [{"response": {"degraded": ["A"], "hits": [{"warnings": ["a"], "hint": "a"}]}}],
+        "checks": [{"name": "a", "hint": "A"}, {"hint": None}],
+        "error": {"code": "a", "message": "A", "hint": "A"},
+        "items": ["a"],
+        "hits": [{"snippet": "a"}],
+    }
+    assert body == kept
 
 
 @pytest.mark.parametrize(

@@ -780,6 +780,19 @@ async def test_commands_that_a_model_is_told_are_named_and_those_in_texts_are_no
     }
 
 
+async def test_commands_are_named_in_objects_as_in_text() -> None:
+    kb = knowledge_base(document("a.md", "run 'kebab embed', ottera\n"))
+    found = kb.search(in_passages(SearchQuery(text="ottera", mode=SearchMode.LEXICAL)))
+    kb.answers["search"] = lambda *_, **__: replace(found, degraded=("run 'kebab embed'",))
+
+    async with client_of(kb, form=Form.JSON, named=lambda text: text.upper()) as client:
+        result = await client.call_tool("search", {"query": "ottera"})
+
+    assert result.structured_content is not None
+    assert result.structured_content["degraded"] == ["RUN 'KEBAB EMBED'"]
+    assert "run 'kebab embed'" in result.structured_content["hits"][0]["snippet"]
+
+
 @pytest.mark.parametrize("options", [{"form": "json"}, {"form": "text", "http": "127.0.0.1:0"}])
 def test_only_one_conversation_can_be_remembered_unasked(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="--remember is for a server of text over pipes"):

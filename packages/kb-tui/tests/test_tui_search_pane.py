@@ -303,6 +303,25 @@ async def test_a_degraded_answer_says_so() -> None:
         assert "vector: no embeddings for this model yet" in on_screen(app)
 
 
+async def test_commands_are_named_for_the_knowledge_base_that_is_open() -> None:
+    """Who runs ``kebab embed`` without ``--config`` changes another knowledge base."""
+    kb = TuiKnowledgeBase()
+    kb.degraded = ("no embeddings (run 'kebab embed')",)
+    app = app_of(kb, lambda text: text.replace("kebab ", "kebab --config C "))
+    async with app.run_test(size=(90, 30)) as pilot:
+        await search(pilot, "x")
+        assert "run 'kebab --config C embed'" in on_screen(app)
+        await pilot.press("escape", "t")
+        await idle(pilot)
+        assert "run 'kebab --config C embed'" in on_screen(app)
+        await pilot.press("escape")
+
+        kb.before = partial(fail, NotIndexed("nothing", hint="run 'kebab ingest'"))
+        await search(pilot, "y")
+        assert isinstance(app.screen, ErrorPopup)
+        assert "run 'kebab --config C ingest'" in on_screen(app)
+
+
 async def test_counts_are_read_again_when_the_revision_moves() -> None:
     kb = TuiKnowledgeBase()
     app = app_of(kb)

@@ -52,6 +52,7 @@ def search_bulk(
     if not asked and not (aggregate and cli.as_json):
         _sum_up(cli, [])
         return
+    max_tokens = cli.budget(max_tokens, len(asked))
     search = cli.config.search
     queries = read_queries(asked, k=search.default_k, snippet_chars=search.snippet_chars)
     with cli.open() as kb:

@@ -194,7 +194,7 @@ class CliContext:
         """Print one wire object as one line, at once."""
         from kb_core import wire
 
-        echo(wire.dumps(obj))
+        echo(wire.dumps(wire.reworded(obj, self.named)))
 
     def show(self, found: Shown, lines: Callable[[Shown], Iterable[str]]) -> None:
         """Print a wire object: as JSON if that is wanted, else the lines made of it."""
@@ -208,6 +208,18 @@ class CliContext:
         if not self.quiet and not self.as_json:
             for line in lines:
                 echo(self.named(line), err=True, color=self.color)
+
+    def budget(self, max_tokens: int | None, answers: int = 1) -> int | None:
+        """Return what of a budget is left for so many *answers*, where JSON names commands in full.
+
+        They are made without, and what ``named`` adds to one is of their remarks.
+        """
+        if max_tokens is None or not self.as_json:
+            return max_tokens
+        from kb_core.search import CHARS_PER_TOKEN
+
+        longer = len(self.named(_REMARKED)) - len(_REMARKED)
+        return max(1, max_tokens - answers * -(-longer // CHARS_PER_TOKEN))
 
     def named(self, text: str) -> str:
         """Return *text* whose commands are for what is asked: each with its ``--config``.
@@ -238,6 +250,8 @@ class CliContext:
         self.note(*(f"warning: {printable(line)}" for line in lines))
 
 
+_REMARKED = "'kebab embed' 'kebab ingest'"
+"""The commands that an answer has, about."""
 _SHOWING = lazy_pattern(
     r"\bkebab (?:status|stats|search|codebase-search|ask|grep|similar|explain-miss|cite verify|cite"
     r"|fetch (?:at|outline|chunk|doc|span)|list docs|inspect (?:doc|chunk))\b(?!.* --in )"

@@ -38,9 +38,7 @@ def show(error: Exception, cli: CliContext) -> int:
     from kb_core import wire
 
     known = _translated(error)
-    told = wire.error(known)
-    told["message"] = cli.named(told["message"])
-    told["hint"] = told["hint"] and cli.named(told["hint"])
+    told = wire.reworded(wire.error(known), cli.named)
     if cli.as_json:
         click.echo(wire.dumps(told), err=True)
     else:

@@ -57,8 +57,7 @@ def failure(
 
     What is said of it is *named*, as ``Call`` has it.
     """
-    body: dict[str, Any] = {**wire.error(error)}
-    body["message"], body["hint"] = named(body["message"]), body["hint"] and named(body["hint"])
+    body = wire.reworded(wire.error(error), named)
     text = wire.dumps(body) if form is Form.JSON else error_text(body)
     return types.CallToolResult(content=[_text(text)], is_error=True)
 

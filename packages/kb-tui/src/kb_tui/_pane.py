@@ -57,6 +57,8 @@ class Shared:
     preferences: Preferences
     runner: IngestRunner
     follower: SourceFollower
+    named: Callable[[str], str] = str
+    """Names in what is said the commands as they are for this knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +347,7 @@ class Pane(FacadeScreen):
         error = (code, str(reply.error))
         if error != self._shown_error:
             self._shown_error = error
-            self.app.push_screen(ErrorPopup(reply.error))
+            self.app.push_screen(ErrorPopup(reply.error, self.shared.named))
 
     def failed(self, reply: Failed) -> None:
         """Take in that a question failed; nothing by default."""

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import PurePath
@@ -85,11 +85,11 @@ class KbTui(App[None]):
     # All at once: a sheet that comes with a screen has every other one parsed again.
     CSS_PATH: ClassVar[list[str | PurePath]] = [f"screens/{name}.tcss" for name in PANES]
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: KnowledgeBase, named: Callable[[str], str] = str) -> None:
         super().__init__()
         self.runner = IngestRunner(kb, self._run_ended)
         self.follower = SourceFollower(kb, self._follower_told)
-        self._shared = Shared(kb, kb.preferences(), self.runner, self.follower)
+        self._shared = Shared(kb, kb.preferences(), self.runner, self.follower, named)
         self._panes = {pane.NAME: pane(self._shared) for pane in _PANES}
         self._origin = _FIRST
         self._is_leaving = False
@@ -242,7 +242,7 @@ class KbTui(App[None]):
         pane.changed()
         if error is not None:
             pane.state(f"ingest failed: {getattr(error, 'code', 'internal')}")
-            self.push_screen(ErrorPopup(error))
+            self.push_screen(ErrorPopup(error, self._shared.named))
 
     def _follower_told(self, report: IngestReport | None, error: Exception | None) -> None:
         """Called on the thread that follows the sources."""
@@ -259,7 +259,7 @@ class KbTui(App[None]):
         pane.changed()
         if error is not None:
             pane.state(f"not following: {getattr(error, 'code', 'internal')}")
-            self.push_screen(ErrorPopup(error))
+            self.push_screen(ErrorPopup(error, self._shared.named))
 
     # ---------------------------------------------------------------- the editor
 
@@ -277,13 +277,13 @@ class KbTui(App[None]):
                 run_beside(command, partial(self._viewer_failed, event.place, name))
                 self.pane.state(f"opened with {name}")
         except KbError as error:
-            self.push_screen(ErrorPopup(error))
+            self.push_screen(ErrorPopup(error, self._shared.named))
 
     def _viewer_failed(self, place: FilePlace, name: str, code: int) -> None:
         """Called on a thread, of a viewer that ended at once."""
         failure = IoError(f"{name!r} opened nothing: it ended with {code}", hint=way_out(place))
         with suppress(RuntimeError):  # the application is gone already
-            self.call_later(self.push_screen, ErrorPopup(failure))
+            self.call_later(self.push_screen, ErrorPopup(failure, self._shared.named))
 
     def _edit(self, command: list[str]) -> int:
         """Run an editor in the terminal, and take the terminal back however that ends."""
@@ -350,11 +350,14 @@ async def _has_taken(field: Input) -> None:
             await asyncio.wait_for(taken.wait(), _TAKEN_S)
 
 
-def run(kb: KnowledgeBase) -> None:
-    """Show the knowledge base until the person quits; ``InvalidInput`` without a terminal."""
+def run(kb: KnowledgeBase, *, named: Callable[[str], str] = str) -> None:
+    """Show the knowledge base until the person quits; ``InvalidInput`` without a terminal.
+
+    *named* returns a text with its commands as they are for *kb*, such as with ``--config``.
+    """
     check_terminal(os.environ)
     forget_exported_size()
-    app = KbTui(kb)
+    app = KbTui(kb, named)
     with _log_off_screen():
         try:
             app.run()

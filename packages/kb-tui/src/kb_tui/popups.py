@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -104,8 +104,8 @@ class ErrorPopup(Popup):
 
     DEFAULT_CSS = "ErrorPopup > VerticalScroll { border: heavy $error; padding: 1 2; }"
 
-    def __init__(self, error: BaseException) -> None:
-        shown = wire.error(error)
+    def __init__(self, error: BaseException, named: Callable[[str], str] = str) -> None:
+        shown = wire.reworded(wire.error(error), named)
         told = "\n\n".join(filter(None, (shown["message"], shown["hint"])))
         super().__init__(f"Error: {shown['code']}", visible(told, keep="\n"))
 

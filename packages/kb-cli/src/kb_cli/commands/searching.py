@@ -107,6 +107,7 @@ def _query(
     _check_time(options["ingested_after"])
     snippet_chars = options.pop("snippet_chars") or cli.config.search.snippet_chars
     asked = {name: options.pop(name) for name in _ASKED}
+    asked["max_tokens"] = cli.budget(asked["max_tokens"])
     return SearchQuery(
         text=only_text(words, "query", "search"),
         mode=SearchMode(mode),
@@ -231,7 +232,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
         k=options.pop("k") or cli.config.search.default_k,
         snippet_chars=options.pop("snippet_chars") or cli.config.search.snippet_chars,
         per_doc=options.pop("per_doc"),
-        max_tokens=options.pop("max_tokens"),
+        max_tokens=cli.budget(options.pop("max_tokens")),
         cursor=options.pop("cursor"),
         filters=filters_of(options),
     )

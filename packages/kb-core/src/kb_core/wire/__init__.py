@@ -56,7 +56,7 @@ from kb_core.wire._evals import (
     feedback,
     feedback_list,
 )
-from kb_core.wire._json import Json, dumps, error
+from kb_core.wire._json import Json, dumps, error, reworded
 from kb_core.wire._operations import (
     CAPABILITIES,
     archive_manifest,
@@ -159,6 +159,7 @@ __all__ = [
     "read_search_response",
     "repair_report",
     "reset_report",
+    "reworded",
     "safety_report",
     "schema_report",
     "search_response",

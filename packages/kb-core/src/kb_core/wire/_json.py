@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -94,6 +94,33 @@ def error(failure: BaseException) -> types.Error:
     name = type(failure).__name__
     message = f"unexpected {name}: {first_line}" if first_line else f"unexpected {name}"
     return _error(KbError.code, message, _BUG_HINT, {"exception": name})
+
+
+_REMARKS = ("degraded", "warnings")
+_SAID = ("message", "hint")
+_WITHIN = ("response", "error", "results", "items", "checks", "variants")
+"""Where an object has others that say something of themselves."""
+
+
+def reworded(body: Mapping[str, Any], word: Callable[[str], str]) -> dict[str, Any]:
+    """Return a wire object whose own remarks, warnings and hints are as *word* puts them.
+
+    What it tells of documents stays to the letter.
+    """
+    told = dict(body)
+    for name in _REMARKS:
+        if isinstance(remarks := told.get(name), list):
+            told[name] = [word(one) if isinstance(one, str) else one for one in remarks]
+    for name in _SAID:
+        if isinstance(said := told.get(name), str):
+            told[name] = word(said)
+    for name in _WITHIN:
+        inner = told.get(name)
+        if isinstance(inner, Mapping):
+            told[name] = reworded(inner, word)
+        elif isinstance(inner, list):
+            told[name] = [reworded(one, word) if isinstance(one, Mapping) else one for one in inner]
+    return told
 
 
 def _error(code: str, message: str, hint: str | None, details: Json) -> types.Error:

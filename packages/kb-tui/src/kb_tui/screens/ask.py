@@ -134,7 +134,7 @@ class AskPane(HitPane):
             return
         answer = reply.value
         self._conversation = answer.conversation
-        turn = turn_of(answer)
+        turn = self._named(turn_of(answer))
         quoted = turn.hits or ()
         self._chosen = (len(self._turns) - 1, 0) if quoted else self._chosen
         self._end(turn)
@@ -144,7 +144,11 @@ class AskPane(HitPane):
 
     def failed(self, reply: Failed) -> None:
         if reply.kind is Answered:
-            self._end(replace(self._turns[-1], remark=f"failed: {reply.error}"))
+            self._end(self._named(replace(self._turns[-1], remark=f"failed: {reply.error}")))
+
+    def _named(self, turn: Turn) -> Turn:
+        """Return *turn*, the commands in its remark as they are for what is open."""
+        return replace(turn, remark=self.shared.named(turn.remark))
 
     def action_escape(self) -> None:
         """Stop the question that is waited for, and leave INSERT."""
@@ -208,7 +212,7 @@ class AskPane(HitPane):
         if self.is_stale(reply):
             return
         self._forget_question()
-        turns = [kept_turn(turn["answer"]) for turn in reply.value["turns"]]
+        turns = [self._named(kept_turn(turn["answer"])) for turn in reply.value["turns"]]
         self._show(reply.value["session_id"], turns)
         self.state("; ".join(reply.value.get("warnings", ())) or count(len(turns), "turn"))
 

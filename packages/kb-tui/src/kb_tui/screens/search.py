@@ -414,9 +414,17 @@ class SearchPane(HitPane):
         """Take in what a page says beside its hits."""
         self._next_cursor = found.next_cursor
         self._loads_on = True
-        self.query_one(HitList).remark("; ".join([*found.degraded, *found.warnings]))
+        told = self._named(found)
+        self.query_one(HitList).remark("; ".join([*told.degraded, *told.warnings]))
         if found.corpus_revision != self.revision:
             self.count()
+
+    def _named(self, found: SearchResponse) -> SearchResponse:
+        """Return what was found, the commands in its remarks as they are for what is open."""
+        degraded, warnings = (
+            tuple(map(self.shared.named, remarks)) for remarks in (found.degraded, found.warnings)
+        )
+        return replace(found, degraded=degraded, warnings=warnings)
 
     @property
     def _counted_hits(self) -> str:
@@ -429,7 +437,8 @@ class SearchPane(HitPane):
             self.state("ready")
             hit = self.query_one(HitList).hit
             if hit is not None:
-                self.app.push_screen(TracePopup(self._query_text, reply.value, hit))
+                told = self._named(reply.value)
+                self.app.push_screen(TracePopup(self._query_text, told, hit))
 
     @on(Fetched)
     def show_fetched(self, reply: Fetched) -> None:

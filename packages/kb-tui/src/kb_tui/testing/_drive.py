@@ -71,9 +71,9 @@ for _module in (textual.app, textual.pilot):
     setattr(_module, "wait_for_idle", _settle)  # noqa: B010 - they do not export it
 
 
-def app_of(kb: KnowledgeBase) -> KbTui:
-    """Return the application over *kb*."""
-    return KbTui(kb)
+def app_of(kb: KnowledgeBase, named: Callable[[str], str] = str) -> KbTui:
+    """Return the application over *kb*, the commands that it tells *named*."""
+    return KbTui(kb, named)
 
 
 def on_screen(app: KbTui) -> str:
