@@ -40,6 +40,7 @@ class Shell:
     """An interactive shell at the other end of a terminal."""
 
     def __init__(self, words: list[str], home: Path) -> None:
+        self.name = words[0]
         self._ours, theirs = pty.openpty()
         environ = {
             "COLUMNS": "200",
@@ -84,6 +85,9 @@ class Shell:
 def kebab(tmp_path_factory: pytest.TempPathFactory) -> InstalledKebab:
     made = InstalledKebab(tmp_path_factory.mktemp("completion"))
     made.write("deep/first-note.md", "---\ntags: [gardening]\n---\n# One\n\nA note in English.\n")
+    made.write("my own note.md", "# Two\n\nAnother.\n")
+    made.write('a$b"c\\d`e.md', "# Four\n\nAnother.\n")
+    made.write("it's.md", "# Three\n\nAnother.\n")
     made.ingest()
     return made
 
@@ -111,13 +115,27 @@ WORDS = (
     ("kb CONFIG search --source no", "--source notes"),
     ("kb CONFIG search --tag gar", "--tag gardening"),
     ("kb CONFIG fetch doc de", "fetch doc deep/first-note.md"),
+    ("kb CONFIG fetch de", "fetch deep/first-note.md"),
+    ("kb CONFIG fetch ou", "fetch outline"),
+)
+QUOTED = (
+    ("cite my", r"cite my\ own\ note.md"),
+    (r"cite my\ o", r"cite my\ own\ note.md"),
+    ('cite "my o', 'cite "my own note.md"'),
+    ("cite 'my o", "cite 'my own note.md'"),
+    ("cite it", r"cite it\'s.md"),
+    ("cite a", r"cite a\$b\"c\\d\`e.md"),
+    ('cite "a', r'''cite "a\$b\"c\\d\`e.md"'''),
+    ("cite 'a", r"""cite 'a$b"c\d`e.md'"""),
+    ('cite "it', 'cite "it\'s.md"'),
 )
 
 
 def test_commands_files_and_what_there_is_are_completed_for_both_names(
     shell: Shell, kebab: InstalledKebab
 ) -> None:
-    for begun, completed in WORDS:
+    quoted = [(f"kb CONFIG {begun}", completed) for begun, completed in QUOTED]
+    for begun, completed in (*WORDS, *(quoted if shell.name == "bash" else ())):
         shell.type(begun.replace("CONFIG", f"--config {kebab.config}") + "\t")
         shell.wait_for(completed)
         shell.type("\x15")  # away with the line

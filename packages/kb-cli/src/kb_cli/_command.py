@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,9 @@ from kb_cli._declared import (
     Whole,
     first_word,
 )
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["KebabCommand", "KebabSubgroup", "as_click", "global_options", "pass_cli"]
 
@@ -160,6 +163,15 @@ class KebabSubgroup(_WithExample, click.Group):
             telling = rest[::-1]
         chosen = next(filter(None, map(self.implied, telling)), None)
         return super().parse_args(ctx, args if chosen is None else [*args[:at], chosen, *rest])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that *incomplete* may be, and what an implied one may be given."""
+        found = super().shell_complete(ctx, incomplete)
+        implied = self.commands.get(self.implied(f"./{incomplete}") or "")
+        if implied is None or incomplete.startswith("-"):
+            return found
+        given = next(one for one in implied.params if isinstance(one, click.Argument))
+        return [*found, *given.shell_complete(ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

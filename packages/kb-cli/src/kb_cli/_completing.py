@@ -102,7 +102,18 @@ KINDS: dict[str, Callable[[click.Context], Sequence[str]]] = {
 }
 """What there is of documents, and of a filter by its name."""
 
+# What a shell would take for several words, or for its own signs, is written as one word: within
+# the quotes that the person has opened, if any.
 _BASH = """\
+_kebab_word() {
+    case ${COMP_WORDS[COMP_CWORD]} in
+        \\'*) value=${value//\\'/\\'\\\\\\'\\'} ;;
+        '"'*)
+            value=${value//\\\\/\\\\\\\\}; value=${value//\\"/\\\\\\"}
+            value=${value//\\$/\\\\\\$}; value=${value//\\`/\\\\\\`} ;;
+        *) [[ $value != *[![:alnum:]_./,:=@%+-]* ]] || printf -v value %q "$value" ;;
+    esac
+}
 _kebab_completion() {
     local kind value
     COMPREPLY=()
@@ -110,7 +121,7 @@ _kebab_completion() {
         case $kind in
             file) compopt -o filenames -o default 2>/dev/null ;;
             dir) compopt -o filenames -o dirnames 2>/dev/null ;;
-            plain) COMPREPLY+=("$value") ;;
+            plain) _kebab_word && COMPREPLY+=("$value") ;;
         esac
     done < <(COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD \\
         _KEBAB_COMPLETE=bash_complete "$1" 2>/dev/null)
