@@ -177,18 +177,23 @@ def test_a_place_that_is_not_there_is_told_and_the_others_are_printed() -> None:
     assert parsed["results"][1]["error"]["code"] == "doc_not_found"
 
 
-@pytest.mark.parametrize("name", ["parse_query", "Server", "Server.start"])
-def test_what_can_only_be_a_name_in_code_is_looked_for(name: str) -> None:
-    result = run("fetch", name)
+@pytest.mark.parametrize("options", [(), ("--max-tokens", "9")])
+@pytest.mark.parametrize(
+    "name", ["parse_query", "Server", "Server.start", "walk", "justfile", "letter-to-the-council"]
+)
+def test_a_name_that_is_no_command_is_looked_for(name: str, options: tuple[str, ...]) -> None:
+    result = run("fetch", *options, name)
 
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: no document at {name!r}")
 
 
-def test_a_word_that_is_neither_place_nor_command_is_refused() -> None:
-    result = run("fetch", "page", "1")
+@pytest.mark.parametrize("word", ["docs", "spam", "7"])
+def test_a_word_that_is_nearly_a_command_or_a_number_is_refused(word: str) -> None:
+    result = run("fetch", word, "1")
 
-    assert (result.exit_code, "no such command 'page'" in result.stderr) == (2, True)
+    assert (result.exit_code, f"no such command '{word}'" in result.stderr) == (2, True)
+    assert f"kebab fetch at {word}\n" in result.stderr
 
 
 def test_an_outline_has_a_line_for_each_heading_or_symbol() -> None:

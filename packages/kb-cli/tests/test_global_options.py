@@ -157,6 +157,7 @@ def test_a_bug_shows_its_traceback_only_when_asked() -> None:
 
 
 AFTER, INSTEAD = "it goes after the command: kebab", "it is a command: kebab"
+CHUNK = "did you mean 'chunk'? or what is called so: kebab fetch at chnk"
 NO_VALUE = "does not take a value"
 NO_SHELL = "missing argument '{bash|zsh|fish}'"
 TEXT = "a text that begins with '-' comes after '--'"
@@ -172,7 +173,7 @@ TEXT = "a text that begins with '-' comes after '--'"
             "did you mean '--tag' or '--trace'?",
         ),
         (["fetch"], "missing command", "kebab fetch --help"),
-        (["fetch", "chnk"], "no such command 'chnk'", "did you mean 'chunk'?"),
+        (["fetch", "chnk"], "no such command 'chnk'", CHUNK),
         (["fetch", "doc"], "missing argument 'DOC'", "kebab fetch doc --help"),
         (["completion"], f"{NO_SHELL}. Choose from: bash, zsh, fish", "kebab completion --help"),
         (["--quite", "stats"], "no such option '--quite'", "did you mean '--quiet'?"),

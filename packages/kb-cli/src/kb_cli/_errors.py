@@ -91,6 +91,8 @@ def _usage(error: click.UsageError) -> InvalidInput:
         message = " ".join(error.format_message().split())  # click lists choices by the line
         details = {"field": error.param.name} if error.param else {}
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"{path} --help"
+    if isinstance(error, click.NoSuchCommand):
+        hint += _as_what_is_implied(error)
     if isinstance(error, click.NoSuchOption):
         hint = _where_it_goes(error) or (hint if near else f"{hint}{_as_a_text(error)}")
     return InvalidInput(_lowered(message.rstrip(".")), hint=hint, details=details)
@@ -119,6 +121,17 @@ def _as_a_text(error: click.NoSuchOption) -> str:
     params = error.ctx.command.params if error.ctx else []
     is_taken = any(isinstance(param, click.Argument) for param in params)
     return "; a text that begins with '-' comes after '--'" if is_taken else ""
+
+
+def _as_what_is_implied(error: click.NoSuchCommand) -> str:
+    """Return how the word is given to the command that a group implies, if it implies one."""
+    from kb_cli._command import KebabSubgroup
+
+    group = error.ctx.command if error.ctx else None
+    implied = group.implied(f"./{error.command_name}") if isinstance(group, KebabSubgroup) else None
+    if implied is None or error.ctx is None:
+        return ""
+    return f" or what is called so: {error.ctx.command_path} {implied} {error.command_name}"
 
 
 def _near_commands(error: click.NoSuchCommand) -> list[str]:

@@ -47,10 +47,15 @@ _PLACE_MARKS = frozenset("/.:#_")
 
 
 def _implied(word: str) -> str | None:
-    """Say that the first word is a place, if it is one and no command."""
+    """Say that the first word is a place, unless it is an option, a number or nearly a command."""
     is_name = word.isidentifier() and not word.islower()
-    is_place = is_name or _PLACE_MARKS.intersection(word) or is_id_prefix(word)
-    return _at.name if is_place else None
+    if is_name or _PLACE_MARKS.intersection(word) or is_id_prefix(word):
+        return _at.name
+    if word.startswith("-") or word.isdigit():
+        return None
+    from difflib import get_close_matches
+
+    return None if get_close_matches(word, fetch.commands) else _at.name
 
 
 @subgroup("fetch", example=_FETCH, implied=_implied)
