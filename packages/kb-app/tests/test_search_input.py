@@ -321,6 +321,10 @@ def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # 
         ({"tag": ("quantum",)}, "known are Rust, kitchen, rye\\, wheat, storage"),
         ({"source_type": ("notes",)}, "did you mean 'note'?"),
         ({"media": ("markdwon",)}, "did you mean 'markdown'?"),
+        (
+            {"since": "2027-01-01", "until": "2020-12-31"},
+            "since '2027-01-01' is after until '2020-12-31', which gives no hits",
+        ),
         ({"path_glob": ("/*.py",)}, "'/*.py' matches no path; did you mean '**/*.py'?"),
         ({"path_glob": ("/deep/src",)}, "'/deep/src' matches no path; paths begin with ko/"),
         ({"path_glob": ("src\\lock.py",)}, "matches no path; did you mean 'src/lock.py'?"),
@@ -329,7 +333,7 @@ def found(kb: KnowledgeBase, **filters: Any) -> tuple[list[str], list[str]]:  # 
     ],
 )
 def test_a_value_that_nothing_has_is_told_with_the_nearest_that_exists(
-    kb: KnowledgeBase, filters: dict[str, tuple[str, ...]], warning: str
+    kb: KnowledgeBase, filters: dict[str, Any], warning: str
 ) -> None:
     paths, warnings = found(kb, **filters)
 

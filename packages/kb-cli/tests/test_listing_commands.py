@@ -84,8 +84,8 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def listing(*docs: dict[str, Any], total: int) -> ScriptedKnowledgeBase:
-    items = {"items": list(docs), "total": total, "next_cursor": None}
+def listing(*docs: dict[str, Any], total: int, **more: Any) -> ScriptedKnowledgeBase:  # noqa: ANN401
+    items = {"items": list(docs), "total": total, "next_cursor": None, **more}
     return knowledge_base({"list_docs": {"schema_version": "doc_summary_list.v1", **items}})
 
 
@@ -107,6 +107,12 @@ def test_a_page_says_of_how_many_it_is_one() -> None:
 
     assert kb.asked == [("list_docs", SearchFilters(tag=("x",)), 1, 20)]
     assert result.stdout.endswith("21-21 of 340 documents\n")
+
+
+def test_a_filter_that_finds_nothing_says_why() -> None:
+    result = run("list", "docs", "--tag", "x", kb=listing(total=0, warnings=["tag 'x' is unknown"]))
+
+    assert (result.stdout, result.stderr) == ("0 documents\n", "warning: tag 'x' is unknown\n")
 
 
 def test_an_empty_list_is_one_line() -> None:

@@ -113,7 +113,7 @@ def compile_each(
 def filter_warnings(
     filters: SearchFilters, snapshot: IndexSnapshot, *, found: bool
 ) -> tuple[str, ...]:
-    """Return a warning for every value of a filter that nothing has: it gives no hits.
+    """Return a warning for every value of a filter, or two of them, that nothing has: no hits.
 
     Path patterns, which take longer to look up, are told where nothing was *found*; of several
     those are told, too, that begin with what no path begins with.
@@ -128,7 +128,20 @@ def filter_warnings(
         for value in _values(row, getattr(filters, row.name))
         if not _is_known(row, value, snapshot)
     ]
-    return (*unknown, *(_astray(filters, snapshot) if found else ()))
+    return (*_crossed(filters), *unknown, *(_astray(filters, snapshot) if found else ()))
+
+
+def _crossed(filters: SearchFilters) -> Iterator[str]:
+    """Yield a warning for each range that ends before it begins."""
+    begins = (row for row in FILTERS if row.kind == "from")
+    ends = [row for row in FILTERS if row.kind == "until"]
+    for begin, end in (
+        (one, other) for one in begins for other in ends if one.field == other.field
+    ):
+        first, last = getattr(filters, begin.name), getattr(filters, end.name)
+        is_range = first not in _NOT_GIVEN and last not in _NOT_GIVEN
+        if is_range and epoch_of(begin.name, first) > _last_second(end, last):
+            yield f"{begin.name} {first!r} is after {end.name} {last!r}, which gives no hits"
 
 
 def _astray(filters: SearchFilters, snapshot: IndexSnapshot) -> Iterator[str]:

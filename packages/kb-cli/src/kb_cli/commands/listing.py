@@ -75,6 +75,7 @@ def _docs(cli: CliContext, /, limit: int, offset: int, **filters: Any) -> None: 
         echo("\n".join(table(head, rows)))
     shown = f"{offset + 1:,}-{offset + len(docs):,} of " if len(docs) < found["total"] else ""
     echo(f"{shown if docs else ''}{count(found['total'], 'document')}")
+    cli.warn(*found.get("warnings", ()))
 
 
 @command("workspaces", example="kebab list workspaces")
