@@ -366,7 +366,8 @@ def test_a_copy_from_before_there_was_a_source_is_told_and_not_taken_away(
     remove(kebab, str(outside))
 
     assert counts(report) == {"new": 1}
-    assert "'kebab ingest-file --remove' takes that copy away" in report["warnings"][0]
+    command = f"'kebab --config {kebab.config} ingest-file --remove'"
+    assert f"{command} takes that copy away" in report["warnings"][0]
     assert only_hit(kebab, "kangaroo")["source_id"] == "more"
 
 

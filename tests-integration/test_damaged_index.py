@@ -296,7 +296,8 @@ def test_vectors_that_a_reset_deleted_come_back_by_the_command_that_is_named(
     kebab.run("reset", "--vector-only", "--yes")
 
     none = kebab.json("search", "walrus")
-    assert none["degraded"] == ["vector: no embeddings for this model yet (run 'kebab embed')"]
+    said = f"no embeddings for this model yet (run 'kebab --config {kebab.config} embed')"
+    assert none["degraded"] == [f"vector: {said}"]
     kebab.json("doctor")
     report = kebab.json("embed")
     assert report["embedded"] == 0  # they are in the store

@@ -229,7 +229,7 @@ def test_every_command_line_is_one_that_the_commands_understand(line: Line) -> N
 
 
 def test_a_command_line_that_is_wrong_is_caught() -> None:
-    for words in (["serach", "x"], ["search", "x", "--limit", "3"], ["fetch", "page", "1"]):
+    for words in (["serach", "x"], ["search", "x", "--limit", "3"], ["fetch", "docs", "1"]):
         with pytest.raises(click.UsageError):
             parse(words)
 

@@ -317,7 +317,7 @@ def test_a_source_goes_with_its_configuration_and_doctor_tells_what_is_left(
     kebab.run("forget", "source", "notes", "--yes")
 
     assert left["detail"].startswith("other: 1 documents")
-    assert "kebab forget source other" in left["hint"]
+    assert f"kebab --config {kebab.config} forget source other" in left["hint"]
     names = {check["name"] for check in kebab.json("doctor")["checks"]}
     assert "removed source" not in names
     assert "[[sources]]" not in kebab.config.read_text("utf-8")
@@ -443,7 +443,8 @@ def test_that_something_is_being_forgotten_still_is_said(kebab: KebabHere) -> No
     told = kebab.json("doctor", code=3)["checks"]
 
     (said,) = [check for check in told if check["name"] == "forgetting"]
-    assert (said["ok"], said["hint"]) == (False, "run 'kebab ingest': it goes on with that first")
+    command = f"'kebab --config {kebab.config} ingest'"
+    assert (said["ok"], said["hint"]) == (False, f"run {command}: it goes on with that first")
     for named in (("doc", "secrets.md"), ("source", "secrets")):
         error = json.loads(kebab.run("--json", "forget", *named, "--yes", code=2).stderr)
         assert "ingest', which goes on with that first" in error["hint"], named
