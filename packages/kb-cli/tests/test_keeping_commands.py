@@ -119,6 +119,14 @@ def test_import_is_refused_read_only_but_for_a_dry_run() -> None:
     assert run("import", "kb.kebab", "--readonly", "--dry-run", kb=kb).exit_code == 0
 
 
+def test_read_only_an_archive_is_written_and_a_safety_copy_is_not() -> None:
+    """A file that a person names is none of what is kept."""
+    kb = knowledge_base({"export_archive": exported("/kb.kebab")})
+
+    assert run("--readonly", "export", "kb.kebab", kb=kb).exit_code == 0
+    assert run("--readonly", "export", "--safety", kb=kb).exit_code == 1
+
+
 @pytest.mark.parametrize("command", ["export", "import"])
 def test_a_file_has_to_be_named(command: str) -> None:
     assert run(command).exit_code == 2

@@ -247,7 +247,9 @@ GLOBAL = (
         "config_option",
     ),
     _flag("--json", "as_json", "Print wire objects, one a line, instead of text."),
-    _flag("--readonly", "readonly", "Write nothing; commands that would are refused."),
+    _flag(
+        "--readonly", "readonly", "Change nothing that is kept; commands that would are refused."
+    ),
     _flag("--quiet", "quiet", "Print results and errors only."),
     _flag("--verbose", "verbose", "Log to stderr; show where an error came from."),
 )
