@@ -62,11 +62,15 @@ def test_without_a_model_the_doctor_speaks_of_words_alone(library: InstalledKeba
 def test_the_doctor_says_which_extras_and_which_viewers_are_there(
     library: InstalledKebab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KEBAB_VIEWERS_AUDIO", "play --at {seconds} {path}")
+    monkeypatch.setenv("KEBAB_VIEWERS_AUDIO", "no-such-player --at {seconds} {path}")
+    monkeypatch.setenv("KEBAB_VIEWERS_VIDEO", f"'{sys.executable}' {{path}}")
 
-    checks = {each["name"]: each for each in library.json("doctor")["checks"]}
+    checks = {each["name"]: each for each in library.json("doctor", code=3)["checks"]}
 
-    assert "audio by play" in checks["viewers"]["detail"]
+    viewers = checks["viewers"]
+    assert "audio by no-such-player, which is not found" in viewers["detail"]
+    assert viewers["detail"].endswith(f"video by {sys.executable}")
+    assert (viewers["ok"], "install no-such-player, or" in viewers["hint"]) == (False, True)
     assert checks["extras"]["detail"].startswith(("installed: ", "not installed: "))
     assert {"audio", "ocr", "office", "video"} <= set(
         re.findall(r"\w+", checks["extras"]["detail"])
@@ -237,7 +241,7 @@ def test_7_an_unmounted_root_deletes_nothing(library: InstalledKebab) -> None:
     assert gone["deleted"] == empty["deleted"] == 0
     assert gone["warnings"]
     assert library.paths("truth") == ["store.md"]
-    named = empty["warnings"][0].rpartition("'kebab ingest ")[2].removesuffix("'")
+    named = empty["warnings"][0].rpartition(" ingest ")[2].removesuffix("'")
     assert named == f"{library.notes} --allow-empty"
     assert library.ingest(*named.split(" "))["deleted"] == 4
 

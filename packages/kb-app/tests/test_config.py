@@ -151,6 +151,11 @@ def test_a_mistake_names_file_line_and_key_and_the_nearest_valid_word(
         ("[mcp]\ningest_roots = ['/a', '']", "a list of paths"),
         ("[mcp]\ningest_roots = [1]", "a list of paths"),
         ("[mcp]\ntrust_level = 'high'", '"primary", "secondary" or "generated"'),
+        ("[mcp]\ntools = ['search', 'serch']", 'a list of "search", "ask", '),
+        *(
+            (f"[viewers]\npdf = {command!r}", "a command, in which {path}, {url}, {page}, ")
+            for command in ("{nope}", "play '", " ")
+        ),
         ("[ocr]\nenabled = 'yes'", '"auto", true or false'),
         ("[log]\nlevel = 'loud'", '"debug", "info", "warning" or "error"'),
         ("[log]\ndir = ''", "a path"),

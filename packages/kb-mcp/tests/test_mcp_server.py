@@ -26,7 +26,9 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from kb_app.config import Config, Source
+from kb_app.config._settings import MCP_TOOLS
 from kb_app.drawing import Picture
+from kb_app.preferences import Preferences
 from kb_app.testing.facade import ScriptedKnowledgeBase, hit, response
 from kb_core import wire
 from kb_core.errors import InvalidInput, KbError, NotIndexed
@@ -35,7 +37,7 @@ from kb_core.testing import closed_schema
 from kb_mcp._tool import Call, Form, Tool
 from kb_mcp.server import create_server
 from kb_mcp.testing import KOREAN, Mode, call, client_of, knowledge_base
-from kb_mcp.tools import TOOLS
+from kb_mcp.tools import TOOLS, allowed, offered
 
 MODES: tuple[Mode, ...] = ("legacy", "auto")
 
@@ -141,6 +143,15 @@ async def test_the_list_of_tools_is_small() -> None:
 
     dumped = listed.model_dump_json(by_alias=True, exclude_none=True)
     assert len(dumped.encode()) < 34_200
+
+
+def test_the_configuration_takes_the_tools_that_there_are() -> None:
+    found = offered(
+        allowed(Preferences(feedback=True, token_file=Path("token"))), MCP_TOOLS, readonly=False
+    )
+
+    assert [tool.name for tool in found] == [*MCP_TOOLS[:-2]]
+    assert MCP_TOOLS[-2:] == ("all", "reading")
 
 
 @pytest.mark.parametrize("name", TOOLS)

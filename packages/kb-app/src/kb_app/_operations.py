@@ -483,14 +483,22 @@ def _check_extras() -> Check:
 
 
 def _check_viewers(config: Config) -> Check:
-    """Say what opens files at a place that no editor shows."""
-    found = []
+    """Say what opens files at a place that no editor shows, and which program is not there."""
+    found, missing = [], []
     for media in ("pdf", "html", "audio", "video"):
         known = viewer_of(media, environment())
         configured = getattr(config.viewers, media) or config.viewers.other
-        name = configured.partition(" ")[0] or (known[0] if known else "the desktop")
-        found.append(f"{media} by {name}")
-    return {"name": "viewers", "ok": True, "detail": ", ".join(found), "hint": None}
+        name = shlex.split(configured)[0] if configured else known[0] if known else "the desktop"
+        is_missing = bool(configured) and shutil.which(name, path=environment().get("PATH")) is None
+        missing += [name] if is_missing else []
+        found.append(f"{media} by {name}{', which is not found' if is_missing else ''}")
+    hint = f"install {' and '.join(dict.fromkeys(missing))}, or change [viewers] in {config.file}"
+    return {
+        "name": "viewers",
+        "ok": not missing,
+        "detail": ", ".join(found),
+        "hint": hint if missing else None,
+    }
 
 
 def _cosine(model: Embedder, question: str, passage: str) -> float:

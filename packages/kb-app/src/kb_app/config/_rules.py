@@ -174,6 +174,7 @@ Kind: TypeAlias = Literal[
     "id",
     "model",
     "file",
+    "command",
     "abouts",
 ]
 
@@ -202,7 +203,8 @@ class Rule:
 
     A ``switch`` is ``"auto"``, ``true`` or ``false``; ``cores`` is a number of workers or
     threads, where 0 means one for each core; a ``model`` is a name, or the path of a file or
-    folder if it starts like one; a ``file`` is a path, or empty for none.
+    folder if it starts like one; a ``file`` is a path, or empty for none; a ``command`` opens a
+    place, or is empty for none. Of a ``list``, *choices* are those of each of its texts.
     """
 
     doc: str
@@ -218,7 +220,8 @@ class Rule:
         """Completes the sentence "… is not …"."""
         if self.choices:
             *front, last = (f'"{choice}"' for choice in self.choices)
-            return f"{', '.join(front)} or {last}"
+            each = f"{', '.join(front)} or {last}"
+            return f"a list of {each}" if self.kind == "list" else each
         phrase = _FORMS[self.kind][1]
         if self.low is None:
             return phrase
@@ -237,10 +240,13 @@ class Rule:
     def check(self, value: Any) -> object:  # noqa: ANN401 - whatever a person wrote
         """Return *value* in the form that the settings keep it in, or raise ``Misfit``."""
         is_good = _FORMS[self.kind][0]
-        fits = is_good(value) and (not self.choices or value in self.choices)
+        fits = is_good(value) and (not self.choices or self._is_chosen(value))
         if not fits or (self.low is not None and not self.low <= value <= self.high):
             raise Misfit(f"is not {self.expected}")
         return _settle(self.kind, value)
+
+    def _is_chosen(self, value: Any) -> bool:  # noqa: ANN401 - of the kind
+        return {*(value if self.kind == "list" else (value,))} <= {*self.choices}
 
 
 def _is_int(value: object) -> bool:
@@ -257,6 +263,18 @@ def _is_text(value: object) -> bool:
 
 def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(part, str) for part in value)
+
+
+def _is_command(value: object) -> bool:
+    if not isinstance(value, str) or not value:
+        return value == ""
+    from kb_app.editors import FilePlace, open_command  # only one that is set needs it
+
+    try:
+        open_command(FilePlace(str(Path.cwd()), viewer=value), {})
+    except ConfigInvalid:
+        return False
+    return True
 
 
 def _is_about(value: object) -> bool:
@@ -293,6 +311,10 @@ _FORMS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
     "str": (_is_text, "a text"),
     "model": (_is_text, "a text"),
     "file": (_is_text, "a path"),
+    "command": (
+        _is_command,
+        "a command, in which {path}, {url}, {page}, {line}, {seconds} or {fragment} may stand",
+    ),
     "abouts": (_is_about, "a text, or tables of a text and a path below the root"),
 }
 """For each kind: what is one, and what one is called."""

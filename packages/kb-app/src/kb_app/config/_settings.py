@@ -16,6 +16,7 @@ from kb_core.media import TrustLevel
 from kb_core.values import dataclass, field, metadata_of
 
 __all__ = [
+    "MCP_TOOLS",
     "SCHEMA_VERSION",
     "SECTIONS",
     "About",
@@ -44,6 +45,12 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 TRUST_LEVELS = tuple(level.value for level in TrustLevel)
+MCP_TOOLS = (
+    *("search", "ask", "fetch", "grep", "bulk_search", "codebase_search", "similar", "list_docs"),
+    *("links", "cite_verify", "explain_miss", "schema", "status", "doctor", "wait_for_fresh"),
+    *("ingest_file", "ingest_stdin", "feedback", "all", "reading"),
+)
+"""Names of tools, and of several; a test of kb-mcp holds them to what it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,6 +358,7 @@ class Mcp:
     tools: tuple[str, ...] = setting(
         (),
         "Tools that are listed: names, all, or reading; none: all, and as text reading.",
+        choices=MCP_TOOLS,
     )
     feedback: bool = setting(
         default=False, doc="Let a model say whether a hit answers a query; it changes no ranking."
@@ -377,14 +385,16 @@ class Viewers:
     `{path}`, `{url}`, `{page}`, `{seconds}` and `{fragment}` stand for the place.
     """
 
-    pdf: str = setting("", "Such as `zathura --page={page} {path}`.")
-    html: str = setting("", "Such as `firefox {url}{fragment}`.")
-    image: str = setting("", "Such as `feh {path}`.")
-    audio: str = setting("", "Such as `mpv --start={seconds} {path}`.")
-    video: str = setting("", "Such as `vlc --start-time={seconds} {path}`.")
-    office: str = setting("", "Such as `libreoffice {path}`.")
-    book: str = setting("", "Such as `foliate {path}`.")
-    other: str = setting("", "All else that is no text; empty: what the desktop opens it with.")
+    pdf: str = setting("", "Such as `zathura --page={page} {path}`.", kind="command")
+    html: str = setting("", "Such as `firefox {url}{fragment}`.", kind="command")
+    image: str = setting("", "Such as `feh {path}`.", kind="command")
+    audio: str = setting("", "Such as `mpv --start={seconds} {path}`.", kind="command")
+    video: str = setting("", "Such as `vlc --start-time={seconds} {path}`.", kind="command")
+    office: str = setting("", "Such as `libreoffice {path}`.", kind="command")
+    book: str = setting("", "Such as `foliate {path}`.", kind="command")
+    other: str = setting(
+        "", "All else that is no text; empty: what the desktop opens it with.", kind="command"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
