@@ -79,6 +79,17 @@ def test_a_dry_run_of_add_refuses_what_add_refuses(tmp_path: Path) -> None:
     assert load_config(None, {"HOME": str(tmp_path)}).sources == before
 
 
+def test_a_dry_run_of_add_is_told_in_json(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+
+    result = run("--json", "add", "~/notes", "--dry-run", home=tmp_path)
+
+    listed = json.loads(result.stdout)
+    Draft202012Validator(closed_schema("source_list")).validate(listed)
+    assert (listed["added"], listed["preview"]["root"]) == ("notes", str(tmp_path / "notes"))
+    assert not (tmp_path / ".config").exists()
+
+
 def test_add_takes_an_id_a_type_and_a_trust_level(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     words = ("--id", "kebab", "--source-type", "code", "--trust", "secondary")

@@ -187,6 +187,26 @@ def test_a_response_is_read_back_into_what_it_shows(response: SearchResponse) ->
     assert spans[0] == spans[1]
 
 
+PREVIEW = {
+    "root": "/notes",
+    "files": 1,
+    "bytes": 4,
+    "kinds": [{"media": "markdown", "code_lang": None, "files": 1, "bytes": 4}],
+    "largest": [{"path": "a.md", "bytes": 4}],
+    "left_alone": [
+        {
+            "reason": "ignored",
+            "detail": None,
+            "files": 0,
+            "folders": 1,
+            "bytes": 0,
+            "example": ".git",
+        }
+    ],
+    "complete": True,
+}
+
+
 def test_remarks_are_reworded_and_documents_are_not() -> None:
     body = {
         "warnings": ["a"],
@@ -641,6 +661,7 @@ IMPORTED = {
         ),
         ("source_list", wire.source_list([SOURCE], "/c.toml", added="notes")),
         ("source_list", wire.source_list([], "/c.toml", removed="notes")),
+        ("source_list", wire.source_list([SOURCE], "/c.toml", added="notes", preview=PREVIEW)),
         (
             "config_report",
             wire.config_report(

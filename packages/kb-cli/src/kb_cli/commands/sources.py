@@ -71,16 +71,17 @@ def add(  # noqa: PLR0913, PLR0917 - one argument for each option
         about=about,
         dry_run=dry_run,
     )
-    if dry_run:
-        _preview(cli, edit.config, edit.source)
-        return
     if cli.as_json:
-        cli.print_json(_source_list(edit.config, added=edit.source.id))
+        preview = _preview(cli, edit.config, edit.source) if dry_run else None
+        cli.print_json(_source_list(edit.config, added=edit.source.id, preview=preview))
+        return
+    if dry_run:
+        _say_what_is_in(cli, edit.config, edit.source)
         return
     if edit.is_new_file:
         echo(f"made {printable(str(edit.config.file))}")
     echo(f"source {edit.source.id!r} is {printable(str(edit.source.root))}")
-    _preview(cli, edit.config, edit.source)
+    _say_what_is_in(cli, edit.config, edit.source)
     cli.note("next: kebab ingest")
 
 
@@ -153,16 +154,19 @@ def remove(cli: CliContext, id: str) -> None:  # noqa: A002 - the word that peop
     )
 
 
-def _preview(cli: CliContext, config: Config, source: Source) -> None:
-    """Say what is in a folder, as far as names and sizes tell."""
+def _say_what_is_in(cli: CliContext, config: Config, source: Source) -> None:
+    echo("\n".join(_held(_preview(cli, config, source))))
+
+
+def _preview(cli: CliContext, config: Config, source: Source) -> Mapping[str, Any]:
+    """Return what is in a folder, as far as names and sizes tell."""
     with cli.open_kb(config, True) as kb:
-        found = kb.preview_source(
+        return kb.preview_source(
             str(source.root),
             include=source.include,
             exclude=source.exclude,
             follow_links=source.follow_links,
         )
-    echo("\n".join(_held(found)))
 
 
 def _held(found: Shown) -> Iterator[str]:
@@ -203,10 +207,16 @@ def _indented(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
 
 
 def _source_list(
-    config: Config, *, added: str | None = None, removed: str | None = None
+    config: Config,
+    *,
+    added: str | None = None,
+    removed: str | None = None,
+    preview: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
     """Return source_list.v1 of a configuration that was changed."""
     from kb_core import wire
 
     sources = map(asdict, config.sources)
-    return wire.source_list(sources, str(config.file), added=added, removed=removed)
+    return wire.source_list(
+        sources, str(config.file), added=added, removed=removed, preview=preview
+    )

@@ -182,14 +182,17 @@ def source_list(
     *,
     added: str | None = None,
     removed: str | None = None,
+    preview: Mapping[str, Any] | None = None,
 ) -> types.SourceList:
-    """Return source_list.v1, the result of adding or removing a source."""
+    """Return source_list.v1, the result of adding or removing a source, or a *preview* of that."""
     listed = [source(configured) for configured in sources]
     out = cast("types.SourceList", {"schema_version": "source_list.v1", "sources": listed})
     if added is not None:
         out["added"] = added
     if removed is not None:
         out["removed"] = removed
+    if preview is not None:
+        out["preview"] = cast("types.SourceListPreview", dict(preview))
     out["config_path"] = config_path
     return out
 

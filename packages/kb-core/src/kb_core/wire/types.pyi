@@ -1278,11 +1278,39 @@ class Source(TypedDict):
     follow_links: NotRequired[bool]
     about: NotRequired[list[SourceAbout]]
 
+class SourceListPreviewKinds(TypedDict):
+    media: str
+    code_lang: str | None
+    files: int
+    bytes: int
+
+class SourceListPreviewLargest(TypedDict):
+    path: str
+    bytes: int
+
+class SourceListPreviewLeftAlone(TypedDict):
+    reason: str
+    detail: str | None
+    files: int
+    folders: int
+    bytes: int
+    example: str
+
+class SourceListPreview(TypedDict):
+    root: str
+    files: int
+    bytes: int
+    kinds: list[SourceListPreviewKinds]
+    largest: list[SourceListPreviewLargest]
+    left_alone: list[SourceListPreviewLeftAlone]
+    complete: bool
+
 class SourceList(TypedDict):
     schema_version: Literal["source_list.v1"]
     sources: list[Source]
     added: NotRequired[str]
     removed: NotRequired[str]
+    preview: NotRequired[SourceListPreview]
     config_path: str
 
 class SqlResult(TypedDict):
