@@ -133,6 +133,11 @@ TRAINS = """| Train | Platform | Leaves |
         ("When does ICE 4 leave?", False),
         ("When does S 7 leave?", False),
         ("Which train leaves from Platform 9?", False),
+        ("Which train leaves from platform 4?", True),
+        ("Which train leaves from platform 7?", False),
+        ("When does the S1 leave?", True),
+        ("When does the S7 leave?", False),
+        ("Which trains leave before 9?", True),
     ],
 )
 def test_a_row_of_another_name_with_its_number_is_no_answer(question: str, is_there: bool) -> None:
@@ -140,6 +145,30 @@ def test_a_row_of_another_name_with_its_number_is_no_answer(question: str, is_th
     sure = Gate((5.0, *[0.0] * 9), 0.35, 0.6)
     known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("leav",), 1.0),))
     chunks = [chunk(TRAINS), chunk("Parts are on shelf 2, 9 and 12.")]
+    found = evidence_of(question, chunks, [1.0, 0.5], known, NearerLater(0.8))
+    assert found is not None
+
+    assert (chance_of(found, sure) > 0.9) == is_there
+
+
+@pytest.mark.parametrize(
+    ("question", "is_there"),
+    [
+        ("Who has room 12?", True),
+        ("Who has room 15?", True),
+        ("Who has room 18?", True),
+        ("Who has room 20?", False),
+        ("Who has room 13?", False),
+        ("Who has the R9?", False),
+        ("Who has the R8?", True),
+        ("Who has 13 keys?", True),
+    ],
+)
+def test_an_item_of_a_list_of_others_is_no_answer(question: str, is_there: bool) -> None:
+    sure = Gate((5.0, *[0.0] * 9), 0.35, 0.6)
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("who",), 1.0),))
+    rooms = "Who has which:\n\n- Room 12: Anna\n- Rooms 15, 17-19: Ben\n- R8: Cleo\n"
+    chunks = [chunk(rooms), chunk("There are 13 rooms, and 9 keys.\n\n| 13 | keys |\n")]
     found = evidence_of(question, chunks, [1.0, 0.5], known, NearerLater(0.8))
     assert found is not None
 

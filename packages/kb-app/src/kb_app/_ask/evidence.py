@@ -36,6 +36,7 @@ from kb_app._ask.code_blocks import blocks, statement
 from kb_app._ask.facts import (
     dull_stems,
     has_designation,
+    in_one_word,
     particulars,
     read,
     stem_of,
@@ -91,6 +92,7 @@ _HEADING = re.compile(r"(#{1,6})\s+(.*?)[ \t#]*\Z")
 _NAMES = re.compile(r"\w+", re.ASCII)
 _LEAST_LINES = 3
 """So many lines with a label are a list of such."""
+_RANGE = re.compile(r"(?<!\d)(\d+)(?:[ ]?[-–][ ]?(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +286,18 @@ def has_name(chunk: StoredChunk, name: str) -> bool:
 def is_called(piece: Piece, chunk: StoredChunk, name: str, number: str) -> bool:
     """Say whether *piece* of *chunk* has a name with its number, as *RE 9*, or is a row of that.
 
-    One of both may stand over a row, as *Platform* does, and a row may begin with the number.
+    One of both may stand over a row: the number of *Platform 3* in that column, if there is one.
+    Else a row may begin with it.
     """
     if has_designation(piece.text, name, number):
         return True
+    if piece.unit.kind == "item":  # of several, as *Rooms 12-14*
+        said = read(f". {piece.text}", chunk["lang"]).content
+        return stem_of(name, chunk["lang"]) in said and _has_number(piece.text, number)
     if not piece.table:
         return False
+    if cells := _under(piece, chunk, name):
+        return any(_has_number(cell, number) for cell in cells)
     header = chunk["text"][slice(*piece.unit.lead)] if piece.unit.lead else ""
     over = " ".join((chunk["title"], *chunk["heading_path"], chunk["path"], header))
     lang = chunk["lang"]
@@ -300,6 +308,57 @@ def is_called(piece: Piece, chunk: StoredChunk, name: str, number: str) -> bool:
         or (called in above and value in row)
         or (called in row and value in above)
     )
+
+
+def is_called_otherwise(piece: Piece, chunk: StoredChunk, name: str, number: str) -> bool:
+    """Say whether *piece* has a name with a number that is another one, or has it in its column.
+
+    What has several numbers, as *Room 12/13*, may have this one.
+    """
+    told = _under(piece, chunk, name) if piece.table else []
+    told += re.findall(
+        rf"(?<![^\W_]){re.escape(name)}[ -]?(\d+(?!\w|[ ]?[-–,/&+][ ]?\d))",
+        piece.text,
+        re.IGNORECASE,
+    )
+    return any(re.search(r"\d", one) and not _has_number(one, number) for one in told)
+
+
+def _under(row: Piece, chunk: StoredChunk, name: str) -> list[str]:
+    """Return the cells of a row that stand in columns called *name*."""
+    text, lang = chunk["text"], chunk["lang"]
+    header = text[slice(*row.unit.lead)].partition("\n")[0] if row.unit.lead else ""
+    header = header or "".join(chunk["heading_path"][-1:])  # of a table that was cut
+    names, cells = cells_of(header), cells_of(row.text)
+    if len(names) != len(cells):
+        return []
+    called = stem_of(name, lang)
+    return [
+        row.text[start:end]
+        for (start, end), (first, last) in zip(cells, names, strict=True)
+        if called in read(f". {header[first:last]}", lang).content
+    ]
+
+
+def cells_of(line: str) -> list[tuple[int, int]]:
+    """Return the ranges of the cells of a row; none of one whose commas may be within cells."""
+    found: list[tuple[int, int]] = []
+    mark = next((mark for mark in "|\t;" if mark in line), ",")
+    if mark == "," and '"' in line:
+        return found
+    at = 0
+    for part in line.split(mark):
+        start = at + len(part) - len(part.lstrip())
+        found.append((start, max(start, at + len(part.rstrip()))))
+        at += len(part) + 1
+    return found[1:-1] if line.startswith("|") and line.endswith("|") else found
+
+
+def _has_number(text: str, number: str) -> bool:
+    """Say whether *text* has a number, by itself or within a range, as *12-14* has 13."""
+    wanted = int(number)
+    ranges = ((int(first), int(last or first)) for first, last in _RANGE.findall(text))
+    return any(first <= wanted <= last for first, last in ranges)
 
 
 def units_of(chunk: StoredChunk) -> list[Unit]:
@@ -365,7 +424,15 @@ def _unnamed(asked: Mapping[str, str], chunk: StoredChunk, question: str) -> fro
     over = " ".join((chunk["title"], *chunk["heading_path"], chunk["path"]))
     text = f"{over} {with_months(chunk['text'], question)}"
     has = read(f". {text}", chunk["lang"]).content | years_in(text)
-    return frozenset(word for form, word in asked.items() if form not in has)
+    return frozenset(
+        word for form, word in asked.items() if form not in has and not _is_apart(word, text)
+    )
+
+
+def _is_apart(word: str, text: str) -> bool:
+    """Say whether *text* has a word such as *S1* with its number apart."""
+    found = in_one_word(word)
+    return found is not None and has_designation(text, *found)
 
 
 def mean(values: Sequence[float], otherwise: float = 0.0) -> float:

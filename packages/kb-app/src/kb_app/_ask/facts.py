@@ -30,6 +30,8 @@ __all__ = [
     "designations",
     "dull_stems",
     "has_designation",
+    "in_one_word",
+    "numbered",
     "particulars",
     "read",
     "stem_of",
@@ -147,6 +149,7 @@ _ENDINGS = re.compile(
     r"|에는|와의|과의|으로서|로서|은|는|이|가|을|를|의|에|로|와|과|도|만|인|한|된|할|하는|되는|들)$"
 )
 _JOINING_WORDS = _set("그리고 그러나 하지만 또한 따라서 그래서 즉 및 등 또는 혹은 그런데")
+_NUMBERED = re.compile(r"([^\W\d_]{1,3})(\d{1,4})")
 _DULL = _set(
     "the and for that with this from was were are has have had which who its his her their been"
     " also than then there these those into about over after before during while when where what"
@@ -243,19 +246,44 @@ def designations(text: str) -> list[tuple[str, str]]:
     Neither is one by itself. Months, years and numbers with a unit are none.
     """
     text = unicodedata.normalize("NFKC", text)
-    tokens = list(_TOKEN.finditer(text))
     return [
         (name.group(), number.group())
-        for at, (name, number) in enumerate(pairwise(tokens))
-        if number.group().isdecimal()
-        and not _YEAR.fullmatch(number.group())
-        and text[name.end() : number.start()] in {" ", "-"}
-        and name.group().isalpha()
-        and _is_name(text, name)
-        and not _is_dull(name.group())
-        and not any(_is_month(tokens, n) for n in (at, at + 2))
-        and _figure(tokens, at + 1) == (_value(number.group()), "")
+        for name, number in _with_numbers(text)
+        if _is_name(text, name)
     ]
+
+
+def numbered(text: str) -> list[tuple[str, str]]:
+    """Return what *text* may call by a word and a number: *platform 5*, and *M9* as ``M``, ``9``.
+
+    Whether it does, what is read tells: it has the word with other numbers.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    apart = [(name.group(), number.group()) for name, number in _with_numbers(text)]
+    together = map(in_one_word, (token.group() for token in _TOKEN.finditer(text)))
+    return [*apart, *filter(None, together)]
+
+
+def in_one_word(word: str) -> tuple[str, str] | None:
+    """Return the letters and the number of a word such as *M9*; ``None`` if it is none."""
+    found = _NUMBERED.fullmatch(word)
+    return (found[1], found[2]) if found and found[1].isupper() else None
+
+
+def _with_numbers(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Yield each word that tells something and the plain number behind it."""
+    tokens = list(_TOKEN.finditer(text))
+    for at, (name, number) in enumerate(pairwise(tokens)):
+        if (
+            number.group().isdecimal()
+            and not _YEAR.fullmatch(number.group())
+            and text[name.end() : number.start()] in {" ", "-"}
+            and name.group().isalpha()
+            and not _is_dull(name.group())
+            and not any(_is_month(tokens, n) for n in (at, at + 2))
+            and _figure(tokens, at + 1) == (_value(number.group()), "")
+        ):
+            yield name, number
 
 
 def has_designation(text: str, name: str, number: str) -> bool:

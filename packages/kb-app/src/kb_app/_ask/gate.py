@@ -40,8 +40,17 @@ from operator import mul
 from typing import Literal, TypeAlias
 from unicodedata import category
 
-from kb_app._ask.evidence import Evidence, Passage, Piece, constants_of, has_name, is_called, mean
-from kb_app._ask.facts import designations, years_in
+from kb_app._ask.evidence import (
+    Evidence,
+    Passage,
+    Piece,
+    constants_of,
+    has_name,
+    is_called,
+    is_called_otherwise,
+    mean,
+)
+from kb_app._ask.facts import designations, has_designation, numbered, years_in
 from kb_core.answers import WEAK_EVIDENCE
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
@@ -257,19 +266,33 @@ def _constants_lacking(evidence: Evidence) -> frozenset[str]:
 
 
 def _has_row(evidence: Evidence) -> bool:
-    """Say whether a row that comes nearest can be what the question calls by name and number.
+    """Say whether a row, or an item, that comes nearest can be what the question calls by number.
 
-    *RE 7* is not *RE 9*, whatever else has a 9.
+    *RE 7* is not *RE 9*, whatever else has a 9. Where rows of the table or items of the list have
+    a word with other numbers, as *room 12*, what is asked of *room 13* needs one that has this.
     """
-    asked = designations(evidence.question)
-    if not asked or not _best_of(evidence)[0].table:
+    best = _best_of(evidence)[0]
+    if not best.table and best.unit.kind != "item":
         return True
-    return any(
-        is_called(piece, passage.chunk, *one)
-        for passage in evidence.passages
-        for piece in passage.pieces
-        for one in asked
+    told = [(piece, one.chunk) for one in evidence.passages for piece in one.pieces]
+    beside = [
+        (piece, chunk)
+        for piece, chunk in told
+        if piece.table == best.table and piece.unit.kind == best.unit.kind
+    ]
+    asked = designations(evidence.question) if best.table else []
+    others = [
+        one
+        for one in numbered(evidence.question)
+        if any(is_called_otherwise(*each, *one) for each in beside)
+    ]
+    has_asked = any(is_called(*each, *one) for each in told for one in asked)
+    has_others = any(
+        any(is_called(*each, *one) for each in beside)
+        or any(has_designation(piece.text, *one) for piece, _ in told)
+        for one in others
     )
+    return (has_asked or not asked) and (has_others or not others)
 
 
 def _lacking(evidence: Evidence) -> float:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING
 
-from kb_app._ask.evidence import Passage, Piece, units_of
+from kb_app._ask.evidence import Passage, Piece, cells_of, units_of
 from kb_app._ask.extract import Extract
 from kb_app._ask.facts import particulars, read
 from kb_core.filters import OneOf, all_of
@@ -137,7 +137,7 @@ def asked_cell(extract: Extract, question: str) -> tuple[int, int] | None:
         header = "".join(chunk["heading_path"][-1:])  # of a table that was cut
     if not header or "\n" in row:
         return None
-    cells, names, lang = _cells(row), _cells(header), chunk["lang"]
+    cells, names, lang = cells_of(row), cells_of(header), chunk["lang"]
     if len(cells) != len(names):
         return None
     asked, plain = _words(question, lang), question.casefold()
@@ -149,20 +149,6 @@ def asked_cell(extract: Extract, question: str) -> tuple[int, int] | None:
         and row[start:end].casefold() not in plain
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _cells(line: str) -> list[tuple[int, int]]:
-    """Return the ranges of the cells of a row; none of one whose commas may be within cells."""
-    found: list[tuple[int, int]] = []
-    mark = next((mark for mark in "|\t;" if mark in line), ",")
-    if mark == "," and '"' in line:
-        return found
-    at = 0
-    for part in line.split(mark):
-        start = at + len(part) - len(part.lstrip())
-        found.append((start, max(start, at + len(part.rstrip()))))
-        at += len(part) + 1
-    return found[1:-1] if line.startswith("|") and line.endswith("|") else found
 
 
 def rows_in(chunks: Iterable[StoredChunk]) -> Iterator[Row]:
