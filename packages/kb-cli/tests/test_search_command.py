@@ -201,8 +201,12 @@ def test_json_names_commands_for_the_configuration_that_is_asked(tmp_path: Path)
     found = json.loads(result.stdout)
     assert found["degraded"] == [f"none (run 'kebab --config {file} embed')"]
     assert found["hits"][0]["snippet"] == "run 'kebab embed'"
-    budget = asked(kb).max_tokens or 0
+    first, second = (query for _, query in kb.asked)
+    assert isinstance(first, SearchQuery)
+    assert isinstance(second, SearchQuery)
+    budget = second.max_tokens or 0
     longer = len(result.stdout) - len(run(*words[2:], kb=kb).stdout)
+    assert first.max_tokens == 500
     assert 500 - budget >= longer / CHARS_PER_TOKEN
 
 

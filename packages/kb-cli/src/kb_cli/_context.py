@@ -209,10 +209,10 @@ class CliContext:
             for line in lines:
                 echo(self.named(line), err=True, color=self.color)
 
-    def budget(self, max_tokens: int | None, answers: int = 1) -> int | None:
+    def budget(self, max_tokens: int | None, answers: int) -> int | None:
         """Return what of a budget is left for so many *answers*, where JSON names commands in full.
 
-        They are made without, and what ``named`` adds to one is of their remarks.
+        They are made one by one, and what ``named`` adds to each is about that of its remarks.
         """
         if max_tokens is None or not self.as_json:
             return max_tokens

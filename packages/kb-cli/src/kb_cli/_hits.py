@@ -8,7 +8,8 @@ its file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from kb_app.shown.marks import marks
 from kb_cli._text import echo, style, terminal_width, width, wrap
 from kb_core.citations import CellSpan, CodeSpan, LineSpan, PageSpan
 from kb_core.clock import from_epoch
+from kb_core.errors import InvalidInput
+from kb_core.search import CHARS_PER_TOKEN
 from kb_core.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from kb_core.citations import Citation
     from kb_core.search import AggregatedResponse, Hit, SearchQuery, SearchResponse, Trace
 
-__all__ = ["for_people", "place_of", "show", "show_aggregated"]
+__all__ = ["answered", "for_people", "place_of", "show", "show_aggregated"]
 
 _INDENT = "    "
 _CITATION_COLUMNS = 44
@@ -73,6 +76,27 @@ def for_people(cli: CliContext, query: SearchQuery) -> SearchQuery:
         query = replace(query, snippet_chars=_WHOLE_CHARS)
     said = (query.per_doc, query.cursor, query.filters.doc_id)
     return replace(query, per_doc=PER_DOC) if said == (None, None, None) else query
+
+
+def answered(
+    cli: CliContext, query: SearchQuery, answer: Callable[[SearchQuery], SearchResponse]
+) -> SearchResponse:
+    """Return what *answer* says to *query* as it is to be shown, with room for what JSON adds.
+
+    That are the commands in its remarks, which are named in full; the least that a budget takes
+    is exceeded by them.
+    """
+    query = for_people(cli, query)
+    found = answer(query)
+    if not cli.as_json or query.max_tokens is None:
+        return found
+    longer = sum(len(cli.named(one)) - len(one) for one in (*found.degraded, *found.warnings))
+    if not longer:
+        return found
+    with suppress(InvalidInput):
+        room = max(1, query.max_tokens - -(-longer // CHARS_PER_TOKEN))
+        return answer(replace(query, max_tokens=room))
+    return found
 
 
 def show(

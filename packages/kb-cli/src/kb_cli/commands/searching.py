@@ -71,9 +71,9 @@ def search(cli: CliContext, /, words: tuple[str, ...], **options: Any) -> None: 
     query = _query(cli, words, **options)
     with cli.open() as kb:
         kb.expect(query)
-        from kb_cli._hits import for_people, show  # while the model opens
+        from kb_cli._hits import answered, show  # while the model opens
 
-        response = kb.search(for_people(cli, query))
+        response = answered(cli, query, kb.search)
         show(cli, kb, query, response)
         kb.keep_search(cli.terminal(), query, response.hits)
         if query.deadline_ms is not None and kb.is_working:
@@ -107,7 +107,6 @@ def _query(
     _check_time(options["ingested_after"])
     snippet_chars = options.pop("snippet_chars") or cli.config.search.snippet_chars
     asked = {name: options.pop(name) for name in _ASKED}
-    asked["max_tokens"] = cli.budget(asked["max_tokens"])
     return SearchQuery(
         text=only_text(words, "query", "search"),
         mode=SearchMode(mode),
@@ -224,7 +223,7 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
     Give an id, the beginning of one, or the path of a document. By meaning where there
     are embeddings, else by the words that are special to it.
     """
-    from kb_cli._hits import for_people, show
+    from kb_cli._hits import answered, show
     from kb_core.search import SearchQuery
 
     query = SearchQuery(
@@ -232,12 +231,13 @@ def similar(cli: CliContext, /, origin: str, **options: Any) -> None:  # noqa: A
         k=options.pop("k") or cli.config.search.default_k,
         snippet_chars=options.pop("snippet_chars") or cli.config.search.snippet_chars,
         per_doc=options.pop("per_doc"),
-        max_tokens=cli.budget(options.pop("max_tokens")),
+        max_tokens=options.pop("max_tokens"),
         cursor=options.pop("cursor"),
         filters=filters_of(options),
     )
     with cli.open() as kb:
-        show(cli, kb, query, kb.similar(origin, for_people(cli, query)), about="")
+        found = answered(cli, query, lambda asked: kb.similar(origin, asked))
+        show(cli, kb, query, found, about="")
 
 
 _MISS = """
