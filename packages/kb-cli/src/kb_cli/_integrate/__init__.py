@@ -267,13 +267,13 @@ def _registered(host: Host, registration: Registration, file: Path) -> Change:
     return Change("registration", file, before, after)
 
 
-_MARK = re.compile(r"^metadata:\n  written-as: (\w+)\n", re.MULTILINE)
+_MARK = re.compile(r'^metadata:\n  written-as: "(\w+)"\n', re.MULTILINE)
 
 
 def _marked(skill: str) -> str:
     """Return *skill* with its digest as the last field of its front matter."""
     end = skill.index("\n---\n") + 1
-    return f"{skill[:end]}metadata:\n  written-as: {text_hash(skill)}\n{skill[end:]}"
+    return f'{skill[:end]}metadata:\n  written-as: "{text_hash(skill)}"\n{skill[end:]}'
 
 
 def _is_as_written(skill: str) -> bool:
