@@ -131,6 +131,22 @@ def test_settings_come_along_where_there_are_none_and_the_data_lies_where_it_lie
     assert text == (filled.notes / "größe/Ω.md").read_text("utf-8")
 
 
+def test_a_configuration_that_is_named_and_not_there_becomes_that_of_the_archive(
+    filled: InstalledKebab, elsewhere: InstalledKebab, tmp_path: Path
+) -> None:
+    archive, file = str(tmp_path / "kb.kebab"), tmp_path / "new/c.toml"
+    filled.run("export", archive)
+    elsewhere.command = lambda *words: ["kebab", "--config", str(file), *words]  # type: ignore[method-assign]
+
+    assert elsewhere.json("import", archive, "--dry-run")["dry_run"]
+    assert not file.parent.exists()
+    report = elsewhere.json("import", archive)
+
+    assert (report["settings"], report["data_dir"]) == ("written", str(tmp_path / "new/kebab-data"))
+    assert [source.id for source in load_config(file).sources] == ["notes"]
+    assert answers(elsewhere) == answers(filled)
+
+
 def test_a_configuration_of_an_archive_runs_no_program_and_sends_no_file(
     filled: InstalledKebab,
     elsewhere: InstalledKebab,

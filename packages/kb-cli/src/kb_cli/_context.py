@@ -95,6 +95,8 @@ class CliContext:
     readonly: bool = False
     quiet: bool = False
     verbose: bool = False
+    may_be_new: bool = False
+    """The file that was named need not be there: it will be made."""
     _config: Config | None = None
     _place: Place | None = None
     _opened: KnowledgeBase | None = None
@@ -117,9 +119,12 @@ class CliContext:
     def config(self) -> Config:
         """The effective configuration, of what is asked; read when it is first asked for."""
         if self._config is None:
-            from kb_app.config import load_config
+            if self.may_be_new:
+                from kb_app.config import config_or_new as read
+            else:
+                from kb_app.config import load_config as read
 
-            self._config = load_config(self.config_path, self.environ)
+            self._config = read(self.config_path, self.environ)
             self.warn(*self._config.warnings)
             if self.folder is not None:
                 from kb_app.workspaces import place_of

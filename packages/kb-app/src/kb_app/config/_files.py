@@ -198,6 +198,16 @@ def new_text(path: Path | None, environ: Mapping[str, str]) -> str:
     return default_text({"storage.data_dir": "kebab-data", "log.dir": "kebab-log"})
 
 
+def config_or_new(path: Path | None, environ: Mapping[str, str]) -> Config:
+    """Return the configuration, or where the named file is not there that of ``init``.
+
+    ``is_found`` says which; nothing is written.
+    """
+    if path is None or read_text(path) is not None:
+        return load_config(path, environ)
+    return parse_config(new_text(path, environ), path, environ, is_found=False)
+
+
 def _make(folders: list[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     made: list[Path] = []
     found: list[Path] = []

@@ -133,6 +133,7 @@ def import_(
     """
     if not dry_run:
         cli.writes("import")
+    cli.may_be_new = True  # the archive has one, mostly
     origin = stream() if file == _STREAM else file
     with cli.open() as kb:
         report = kb.import_archive(origin, replace=replace, dry_run=dry_run, sources_to=sources_to)
