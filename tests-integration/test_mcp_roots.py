@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from mcp_types import CallToolResult, TextContent
 
 from kb_app import KnowledgeBase
@@ -258,6 +258,7 @@ PIECES = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(pieces=PIECES)
+@example(pieces=["notes", "tea.md", "..", "tea.md"])
 def test_whatever_a_path_is_made_of_only_allowed_files_are_opened(
     world: World, pieces: list[str]
 ) -> None:

@@ -309,17 +309,18 @@ def _broken(found: Read) -> str:
         if not end <= block.start < block.end <= len(parsed.text):
             return f"blocks of {found.file.media} are not in order\n{block}"
         end = block.end
-    covered = bytearray(len(parsed.text))
+    covered, data = bytearray(len(parsed.text)), bytearray(len(parsed.text))
     chunker = chunker_for(found.file.media)
     for draft in placed_chunks(parsed, chunker, counter, LIMITS):
         text = parsed.text[draft.start : draft.end]
         if not text.strip() or (counter.count(text) > LIMITS.max_tokens and len(text) > 1):
             return f"a chunk of {found.file.media} is empty or too large\n{draft}"
         covered[draft.start : draft.end] = b"\1" * len(text)
-    told = bytearray(len(parsed.text))
-    for block in chain.from_iterable(without_data(parsed.text, parsed.blocks)):
-        told[block.start : block.end] = b"\1" * (block.end - block.start)
-    marks = zip(parsed.text, told, covered, strict=True)
-    if any(is_told and not mark and not c.isspace() for c, is_told, mark in marks):
+    told = chain.from_iterable(without_data(parsed.text, parsed.blocks))
+    for blocks, mark in ((parsed.blocks, b"\1"), (told, b"\0")):
+        for block in blocks:
+            data[block.start : block.end] = mark * (block.end - block.start)
+    marks = zip(parsed.text, covered, data, strict=True)
+    if any(not (c.isspace() or is_covered or is_data) for c, is_covered, is_data in marks):
         return f"chunks of {found.file.media} leave something out"
     return ""

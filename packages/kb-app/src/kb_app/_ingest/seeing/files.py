@@ -155,6 +155,7 @@ def open_inside(path: str, folder: str) -> BinaryIO:
     if straight and ".." not in straight:
         with suppress(OSError):  # most ways hold no link; where one does, it is looked at
             return open_below(straight, folder)
+    os.stat(path)  # noqa: PTH116 - ``a.md/../b.md`` leads nowhere, whatever ``realpath`` says
     real, top = os.path.realpath(path, strict=True), os.path.realpath(folder)
     below = inside(real, top)
     if below is None:
