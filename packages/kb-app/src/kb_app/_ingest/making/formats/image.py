@@ -52,8 +52,9 @@ class ImageParser:
         picture = _opened(content.data, file)
         if isinstance(picture, ParsedDocument):
             return picture
-        written = _begun(_wording(picture, file))
-        return replace(_document(picture, written, file, _PARSER), waits_for="ocr")
+        wording = _wording(picture, file)
+        document = _document(picture, wording, _begun(wording), file)
+        return replace(document, waits_for="ocr", parser_version=_PARSER)
 
 
 class ImageReader:
@@ -84,7 +85,8 @@ def _refused(file: SourceFile, reason: SkipReason, detail: str) -> ParsedDocumen
 
 
 def _read(picture: Picture, content: Content, file: SourceFile) -> ParsedDocument:
-    recogniser, written = recogniser_for(file), _begun(_wording(picture, file))
+    recogniser, wording = recogniser_for(file), _wording(picture, file)
+    written = _begun(wording)
     results = content.results("ocr", recogniser.maker)
     told: list[str] = []
     is_seen = False
@@ -105,8 +107,8 @@ def _read(picture: Picture, content: Content, file: SourceFile) -> ParsedDocumen
     if not written.at:
         why = "; ".join(["no readable text in the picture", *dict.fromkeys(told[:_MOST_TOLD])])
         return _refused(file, SkipReason.EMPTY, why)
-    document = _document(picture, written, file, _READER)
-    return replace(document, warnings=tuple(_few(told)))
+    document = _document(picture, wording, written, file)
+    return replace(document, warnings=tuple(_few(told)), parser_version=_READER)
 
 
 def _wording(picture: Picture, file: SourceFile) -> Wording:
@@ -123,14 +125,15 @@ def _begun(wording: Wording) -> Written:
     return written
 
 
-def _document(picture: Picture, written: Written, file: SourceFile, version: str) -> ParsedDocument:
+def _document(
+    picture: Picture, wording: Wording, written: Written, file: SourceFile
+) -> ParsedDocument:
     return ParsedDocument(
         text=written.text,
         media=file.media,
-        metadata=_metadata(picture, file, written.text),
+        metadata=_metadata(picture, wording, file, written.text),
         blocks=tuple(written.blocks),
         places=tuple(written.places),
-        parser_version=version,
     )
 
 
@@ -171,11 +174,10 @@ def _caption(written: Written, picture: Picture, content: Content, file: SourceF
     return []
 
 
-def _metadata(picture: Picture, file: SourceFile, text: str) -> Metadata:
+def _metadata(picture: Picture, wording: Wording, file: SourceFile, text: str) -> Metadata:
     place = picture.place if ocr_settings(file).place else None
     told = {"camera": picture.camera, "place": place}
     values: dict[str, object] = {name: value for name, value in told.items() if value}
-    wording = _wording(picture, file)
     values |= {"title": wording.title} if wording.title else {}
     values |= {"tags": [*wording.keywords]} if wording.keywords else {}
     if (taken := picture.taken) is not None:
