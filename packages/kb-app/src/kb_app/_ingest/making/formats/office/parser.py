@@ -59,10 +59,6 @@ _ZIP = b"PK"
 _PROGRAMS = {"d": "Word", "p": "PowerPoint", "x": "Excel", "o": "OpenDocument"}
 _PROGRAMS |= {"drawio": "draw.io", "dio": "draw.io", "ofx": "OFX"}
 """By the extension, or its first letter."""
-_NAMED = (is_board, is_sketch, is_sidecar)
-"""What is no package, and told by its name."""
-_BEGUN = (is_outline, is_route, is_diagram, is_feed, is_statement)
-"""What is no package, and told by how it begins."""
 _LOCK = "EncryptedPackage"
 _TEXT = "WordDocument"
 _BOOKS = ("Workbook", "Book")
@@ -95,8 +91,8 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
         return _read_rtf(Rtf(data), file)
     if FLAT.match(data[:HEAD_BYTES]):
         return _read_opened(flat(data, file.limits), file)
-    if any(is_one(file.path) for is_one in _NAMED) or any(is_one(data) for is_one in _BEGUN):
-        return _read_outlined(data, file)
+    if (outlined := _read_outlined(data, file)) is not None:
+        return outlined
     if not data.startswith(_ZIP):
         raise _misnamed(data, file.path.rpartition(".")[2].lower())
     package, draft = Package(data, file.limits), Draft()
@@ -109,29 +105,43 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
     return _document(file, draft, beside._replace(files=files, warnings=warnings))
 
 
-def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument:
-    """Return the document of what is read into headings, items and rows."""
-    draft, properties = Draft(), Properties({})
+def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument | None:
+    """Return the document of what is read into headings, items and rows; ``None`` of others."""
+    draft = Draft()
+    beside = _read_as_begun(data, file.limits, draft) or _read_as_named(data, file.path, draft)
+    draft.opening = ""  # a part of it is no title of the whole
+    return beside and _document(file, draft, beside)
+
+
+def _read_as_begun(data: bytes, limits: ReadingLimits, draft: Draft) -> _Beside | None:
+    """Write down what is told by how it begins."""
+    properties = Properties({})
     links: Sequence[Link] = ()
     warnings: Sequence[str] = ()
     if is_outline(data):
-        properties, links = read_outline(data, file.limits, draft)
+        properties, links = read_outline(data, limits, draft)
     elif is_route(data):
-        properties, links = read_route(data, file.limits, draft)
+        properties, links = read_route(data, limits, draft)
     elif is_feed(data):
-        properties, links = read_feed(data, file.limits, draft)
+        properties, links = read_feed(data, limits, draft)
     elif is_statement(data):
         read_statement(data, draft)
     elif is_diagram(data):
-        links, warnings = read_diagram(data, file.limits, draft)
-    elif is_sketch(file.path):
-        links = read_sketch(data, draft)
-    elif is_sidecar(file.path):
-        properties = read_sidecar(data, file.path, draft)
+        links, warnings = read_diagram(data, limits, draft)
     else:
-        links = read_board(data, draft)
-    draft.opening = ""  # a part of it is no title of the whole
-    return _document(file, draft, _Beside(properties, {}, links, warnings))
+        return None
+    return _Beside(properties, {}, links, warnings)
+
+
+def _read_as_named(data: bytes, path: str, draft: Draft) -> _Beside | None:
+    """Write down what is told by its name."""
+    if is_board(path):
+        return _Beside(Properties({}), {}, read_board(data, draft), ())
+    if is_sketch(path):
+        return _Beside(Properties({}), {}, read_sketch(data, draft), ())
+    if is_sidecar(path):
+        return _Beside(read_sidecar(data, path, draft), {}, (), ())
+    return None
 
 
 def _read_opened(opened: OpenDocument, file: SourceFile) -> ParsedDocument:
