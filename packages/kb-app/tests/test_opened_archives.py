@@ -38,7 +38,7 @@ def zipped(files: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
 
 def tarred(files: Mapping[str, bytes], mode: str = "w") -> bytes:
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]  # one of several
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size, member.mtime = len(data), 1_714_979_290

@@ -113,7 +113,8 @@ def expand(text: str, environ: Environ) -> str:
 
 def _names_nobody(head: str) -> bool:
     """Say whether the first part of a path is ``~`` and a name that no user has."""
-    return head.startswith("~") and head != "~" and os.path.expanduser(head) == head  # noqa: PTH111
+    known = os.path.expanduser(head)  # noqa: PTH111 - it leaves an unknown user alone
+    return head.startswith("~") and head != "~" and known == head
 
 
 def _variables(text: str, environ: Environ) -> str:

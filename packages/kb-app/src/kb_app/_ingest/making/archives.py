@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from lzma import LZMAError
 from typing import IO, NamedTuple
@@ -130,7 +130,7 @@ def _of_zip(data: bytes) -> Iterator[_Member]:
                     _zip_name(info),
                     info.file_size,
                     created if created and created.year > _NO_DATE else None,
-                    lambda info=info: archive.open(info),  # type: ignore[misc]
+                    partial(archive.open, info),
                     LOCKED if info.flag_bits & _IS_LOCKED else unread,
                 )
 
@@ -160,7 +160,7 @@ def _of_tar(data: bytes, most: int) -> Iterator[_Member]:
                     name,
                     info.size,
                     created,
-                    lambda info=info: archive.extractfile(info),  # type: ignore[misc]
+                    partial(archive.extractfile, info),
                 )
 
 

@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import zlib
+from collections.abc import Sequence
 
 from kb_app._ingest.judging.archives import is_archive
 from kb_app._ingest.judging.kinds import HEAD_BYTES, detect, detect_from_bytes, is_message, not_text
@@ -47,22 +48,21 @@ class PackedParser:
         if not _is_known(name, data):
             skip = not_text(data)
             return _refused(file, skip.reason, skip.detail)
-        metadata, _ = text_metadata({}, Hints(path=file.path))
-        return ParsedDocument(
-            text="",
-            media=file.media,
-            metadata=metadata,
-            enclosures=[Enclosure(name=name, data=data)],
-            warnings=(f"it is damaged, and read as far as it is whole: {damage}",) * bool(damage),
-            parser_version=_PARSER,
-        )
+        warnings = [f"it is damaged, and read as far as it is whole: {damage}"] * bool(damage)
+        return _holding(file, [Enclosure(name=name, data=data)], warnings)
 
 
 def _opened_archive(data: bytes, file: SourceFile) -> ParsedDocument:
     try:
-        files, warnings = unpack(data, file.limits)
+        return _holding(file, *unpack(data, file.limits))
     except Refused as refused:
         return _refused(file, refused.reason, refused.detail)
+
+
+def _holding(
+    file: SourceFile, files: Sequence[Enclosure], warnings: Sequence[str]
+) -> ParsedDocument:
+    """Return a document that says nothing itself and holds *files*."""
     metadata, _ = text_metadata({}, Hints(path=file.path))
     return ParsedDocument(
         text="",
