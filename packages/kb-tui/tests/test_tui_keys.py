@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from kb_tui.testing import (
     PAPER,
     TuiKnowledgeBase,
     app_of,
+    comes_true,
     idle,
     on_screen,
     shown,
@@ -243,7 +245,7 @@ async def test_a_key_does_what_the_table_says(cases: list[Case]) -> None:
                 assert not look(Seen(app, kb)), f"{name}: so before the key was pressed"
                 await press(pilot, [key])
 
-                assert look(Seen(app, kb)), name
+                assert await comes_true(partial(look, Seen(app, kb))), name
                 release.set()
                 if app.is_running:
                     await begin_again(pilot, kb)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from kb_tui.testing._drive import (
     app_of,
     check_golden,
+    comes_true,
     has_drawn,
     idle,
     on_screen,
@@ -26,6 +27,7 @@ __all__ = [
     "TuiKnowledgeBase",
     "app_of",
     "check_golden",
+    "comes_true",
     "finished",
     "has_drawn",
     "idle",

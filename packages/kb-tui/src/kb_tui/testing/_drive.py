@@ -23,7 +23,17 @@ from kb_tui.screens.search import SearchPane
 if TYPE_CHECKING:
     from kb_app import KnowledgeBase
 
-__all__ = ["app_of", "check_golden", "has_drawn", "idle", "on_screen", "search", "shown", "until"]
+__all__ = [
+    "app_of",
+    "check_golden",
+    "comes_true",
+    "has_drawn",
+    "idle",
+    "on_screen",
+    "search",
+    "shown",
+    "until",
+]
 
 _PATIENCE_S = 120.0
 _SETTLED_S = 0.5
@@ -102,8 +112,7 @@ async def check_golden(pilot: Pilot[None], path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(on_screen(app), "utf-8")
     wanted = path.read_text("utf-8")
-    with suppress(TimeoutError):
-        await until(pilot, lambda: on_screen(app) == wanted)
+    await comes_true(lambda: on_screen(app) == wanted)
     assert on_screen(app) == wanted
 
 
@@ -116,6 +125,16 @@ async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
     """Let the application run until something is so."""
     await _until(happened)
     await pilot.pause()
+
+
+async def comes_true(happened: Callable[[], object]) -> bool:
+    """Wait until something is so, also once the application has ended; say whether it came.
+
+    What a thread of its own does with a key, an ingest for one, has no worker to wait for.
+    """
+    with suppress(TimeoutError):
+        await _until(happened)
+    return bool(happened())
 
 
 async def _workers(pilot: Pilot[None]) -> None:
@@ -140,7 +159,7 @@ async def idle(pilot: Pilot[None]) -> None:
         await pilot.pause()
 
 
-async def _until(happened: Callable[[], bool]) -> None:
+async def _until(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(_PATIENCE_S):
         while not happened():
             await asyncio.sleep(0.005)
