@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kb_core.control import VectorFiles
     from kb_search.vector_files import Maps
 
-__all__ = ["FARTHER", "LARGEST_COSINE", "ExactScan", "SmallView"]
+__all__ = ["FARTHER", "LARGEST_COSINE", "NONE", "ExactScan", "SmallView"]
 
 Asked = TypeVar("Asked")
 Scores = TypeVar("Scores", bound=Sized)
@@ -41,7 +41,7 @@ _RESCORE_MIN = 256
 _SPARED = 4
 """Where some are farther, of so many rows one more is looked at: fewer of the best ones are."""
 _ROUNDED = 1e7
-_NONE: frozenset[int] = frozenset()
+NONE: frozenset[int] = frozenset()
 _KEY = struct.Struct("<q")
 _A_ROW, _A_BEST, _A_KEY = 0.006, 3.0, 0.03
 """Microseconds that this takes beyond what numpy would: for each row that is scanned, each of the
@@ -79,7 +79,7 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         query: bytes,
         limit: int,
         among: Sequence[int] | None = None,
-        farther: frozenset[int] = _NONE,
+        farther: frozenset[int] = NONE,
         *,
         above: float = 0.0,
     ) -> list[Scored]:
@@ -99,7 +99,7 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         limit: int,
         passes: Callable[[Sequence[int]], set[int]],
         depth: int,
-        farther: frozenset[int] = _NONE,
+        farther: frozenset[int] = NONE,
         *,
         above: float = 0.0,
     ) -> list[Scored]:
@@ -135,9 +135,9 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         most = wanted + (wanted // _SPARED if farther else 0)
         while True:
             picked = self._largest(rough, most, rows)
-            fall = farther.intersection(self._keys_at(picked)) if farther else farther
-            if len(picked) - len(fall) >= wanted or most >= len(rough):
-                return self._rescored(asked, picked, limit, fall, above)
+            fall = self._count_among(farther, picked) if farther else 0
+            if len(picked) - fall >= wanted or most >= len(rough):
+                return self._rescored(asked, picked, limit, farther if fall else NONE, above)
             most *= 2
 
     @abstractmethod
@@ -153,8 +153,8 @@ class ExactScan(ABC, Generic[Asked, Scores, Rows]):
         """Return, in no order, at least the *wanted* of *rows*, or of all, that score most."""
 
     @abstractmethod
-    def _keys_at(self, rows: Rows) -> list[int]:
-        """Return the keys of *rows*."""
+    def _count_among(self, farther: frozenset[int], rows: Rows) -> int:
+        """Return how many of *rows* have keys that are *farther*; dead ones may count or not."""
 
     @abstractmethod
     def _rescored(
@@ -332,8 +332,8 @@ class SmallView(ExactScan[Digits, "memoryview[float]", list[int]]):
         found = [at for at in near if rough[at] >= least]
         return found if rows is None else [rows[at] for at in found]
 
-    def _keys_at(self, rows: list[int]) -> list[int]:
-        return [self.keys[row] for row in rows]
+    def _count_among(self, farther: frozenset[int], rows: list[int]) -> int:
+        return sum(self.keys[row] in farther for row in rows)
 
     def _gathered(self, rows: list[int]) -> bytes | memoryview:
         """Return the numbers of *rows*; of those that follow each other at once."""
