@@ -135,7 +135,8 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
         self._dead = np.frombuffer(maps["dead"], "<u4")
         if len(self._dead) and self._dead.max() >= self._rows:
             raise ValueError("a row is dead that there never was")
-        self._farther: tuple[frozenset[int], npt.NDArray[np.bool_]] = (NONE, np.empty(0, bool))
+        self._farther: tuple[frozenset[int], npt.NDArray[np.int64]] = (NONE, np.empty(0, np.int64))
+        """Keys that were said to be farther, the last ones, and the same ascending."""
 
     def __len__(self) -> int:
         return self._rows - len(self._dead)
@@ -211,7 +212,7 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
         scores += above
         keys = self.keys[picked]
         if farther:
-            scores -= FARTHER * (1 - scores) * self._is_far(farther)[picked]
+            scores -= FARTHER * (1 - scores) * self._are_far(farther, keys)
         scores = np.round(scores, 7)
         order = np.argsort(-scores)
         ordered = scores[order]
@@ -223,16 +224,20 @@ class VectorView(ExactScan["_Asked", "Floats", "Rows"]):
         return tuples(Scored, zip(keys[order].tolist(), scores[order].tolist(), strict=True))
 
     def _count_among(self, farther: frozenset[int], rows: Rows) -> int:
-        return int(np.count_nonzero(self._is_far(farther)[rows]))
+        return int(np.count_nonzero(self._are_far(farther, self.keys[rows])))
 
-    def _is_far(self, farther: frozenset[int]) -> npt.NDArray[np.bool_]:
-        """Return of each row whether its key is *farther*; what was asked for last is kept."""
-        known, is_far = self._farther
+    def _are_far(
+        self, farther: frozenset[int], keys: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Return of each of *keys* whether it is *farther*, which are some."""
+        known, ordered = self._farther
         if known is not farther:
-            is_far = np.zeros(self._rows, bool)
-            is_far[self.rows_of(list(farther))] = True
-            self._farther = (farther, is_far)
-        return is_far
+            ordered = np.sort(np.fromiter(farther, np.int64, len(farther)))
+            self._farther = (farther, ordered)
+        at = np.searchsorted(ordered, keys)
+        at[at == len(ordered)] = 0
+        found: npt.NDArray[np.bool_] = ordered[at] == keys
+        return found
 
     def _largest(self, rough: Floats, wanted: int, rows: Rows | None) -> Rows:
         picked = _largest(rough, wanted)
