@@ -628,6 +628,19 @@ def test_an_edge_that_may_miss_letters_is_named_and_no_other(pattern: str, is_sa
     assert ("warnings" in found) is is_said
 
 
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [(r"\bकी\b", [1]), (r"\w+ली\b", [2]), (r"বই\w*", [3]), (r"\bबक\b", []), (r"ली\B", [])],
+)
+def test_words_of_scripts_with_vowels_beside_letters_have_their_edges(
+    pattern: str, lines: list[int]
+) -> None:
+    found = asked(document("a.md", "हिन्दी की\nदिल्ली।\nবইগুলো\nबकरी\n"), pattern=pattern)
+
+    assert [line["line"] for file in found["files"] for line in file["lines"]] == lines
+    assert not found.get("warnings")
+
+
 def test_a_heading_is_found_as_one_and_so_is_a_symbol_after_other_letters() -> None:
     text = "한국어 été\n\n# The walk\n\nwalk\n"
     start = text.index("#")

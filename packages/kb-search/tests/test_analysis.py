@@ -128,6 +128,9 @@ def test_a_plain_text_finds_itself(text: str) -> None:
         ("عربية", "عـــربية"),
         ("שלום", "שָׁלוֹם עולם"),
         ("ज़रूर", "जरूर"),
+        ("हिंदी", "हिन्दी"),
+        ("सम्पादक", "संपादक"),
+        ("गांव", "गाँव"),
         ("ılgın", "Ilgın"),
         ("isik", "ışık"),
         ("lodz", "Łódź"),
@@ -149,6 +152,75 @@ def test_what_may_be_left_out_in_writing_is_found_without_and_with_it(
     held = {*streams.exact.split(), *streams.ident.split()}
 
     assert {each.exact for each in query_terms(query, ("en",)) if each.kind != "whole"} <= held
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "पुस्तकालय में किताबें",
+        "বাংলা ভাষায় বইগুলো",
+        "ਪੰਜਾਬੀ ਵਿੱਚ ਕਿਤਾਬਾਂ",
+        "ગુજરાતીમાં પુસ્તકો",
+        "ଓଡ଼ିଆ ଭାଷା",
+        "தமிழ் புத்தகங்கள்",
+        "తెలుగు పుస్తకాలు",
+        "ಕನ್ನಡ ಪುಸ್ತಕಗಳು",
+        "മലയാളം പുസ്തകങ്ങൾ",
+        "සිංහල පොත්",
+        "ދިވެހި ފޮތް",
+        "ꦗꦮ ꦧꦱ",
+    ],
+)
+def test_vowels_that_stand_as_signs_tear_no_word(text: str) -> None:
+    words = [fold(word) for word in text.split()]
+
+    assert analyze(f"({text}।)").exact.split() == words
+    assert [term.exact for term in query_terms(f"{text}?", ("en",))] == words
+    assert not any(term.has_parts for term in query_terms(text, ("en",)))
+
+
+def test_names_of_two_words_in_scripts_with_signs_are_whole_and_parts() -> None:
+    kinds = {term.exact: term.kind for term in query_terms("गाँव-शहर", ("en",))}
+
+    assert kinds["गांव-शहर"] == "whole"
+    assert kinds["गांव"] == kinds["शहर"] == "word"
+    assert analyze("हिंदी2").ident.split() == ["हिंदी", "2"]
+
+
+@pytest.mark.parametrize(
+    ("lang", "forms"),
+    [
+        ("hi", "किताब किताबें किताबों"),
+        ("hi", "लड़की लड़कियाँ"),
+        ("hi", "बोलना बोलेंगे"),
+        ("bn", "বই বইয়ের বইগুলো বইগুলোতে"),
+        ("bn", "ভাষা ভাষায় ভাষার ভাষাগুলো"),
+        ("bn", "ডাক্তার ডাক্তারের ডাক্তারকে ডাক্তারদের"),
+        ("bn", "শহর শহরে শহরের"),
+        ("mr", "घर घरात घरांमध्ये घराला घरातील"),
+        ("mr", "मुंबई मुंबईत मुंबईला"),
+        ("ne", "घर घरमा घरहरू घरहरूमा घरको"),
+        ("gu", "ભાષા ભાષાઓ ભાષામાં ભાષાની"),
+        ("te", "పుస్తకం పుస్తకాలు పుస్తకంలో పుస్తకాన్ని పుస్తకాలను"),
+        ("kn", "ಪುಸ್ತಕ ಪುಸ್ತಕಗಳು ಪುಸ್ತಕದಲ್ಲಿ ಪುಸ್ತಕವನ್ನು ಪುಸ್ತಕಗಳನ್ನು"),
+        ("ml", "പുസ്തകം പുസ്തകങ്ങൾ പുസ്തകങ്ങള്‍ പുസ്തകത്തിൽ പുസ്തകത്തിന്റെ"),
+        ("ta", "புத்தகம் புத்தகங்கள் புத்தகங்களை"),
+    ],
+)
+def test_endings_of_languages_of_india_do_not_matter(lang: str, forms: str) -> None:
+    (asked, *others) = (query_terms(form, ("en", lang)) for form in forms.split())
+    stems = set(analyze(forms, lang).stem.split())
+
+    assert len(stems) == 1
+    assert all(stems <= set(term.stems) for (term,) in (asked, *others))
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [("hi", "ने की दो मां"), ("bn", "কে সে"), ("mr", "रात तो"), ("ne", "को मा"), ("te", "లో")],
+)
+def test_a_short_word_keeps_two_characters(lang: str, words: str) -> None:
+    assert analyze(words, lang).stem == words
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,11 @@ def test_of_another_spelling_no_more_is_marked_than_of_the_word() -> None:
         ("검색", "지식 ", "\u1100\u1165\u11b7\u1109\u1162\u11a8"),
         ("\u1100\u1165\u11b7\u1109\u1162\u11a8", "지식 ", "검색"),
         ("été", "… ½ № ", "ETE"),
+        ("हिंदी", "वह ", "हिन्दी"),
+        ("हिन्दी", "म्म ", "हिंदी"),
+        ("गांव", "वह ", "गाँवों"),
+        ("ভাষা", "বাংলা ", "ভাষায়"),
+        ("भाषा", "परिभाषा ", "भाषाएँ"),
     ],
 )
 def test_marks_are_of_the_text_however_letters_are_written(

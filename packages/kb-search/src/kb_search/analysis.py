@@ -13,9 +13,10 @@ string of terms joined by spaces, for a field of its own that splits at white sp
             spaces (Han, Kana, Hangul, Thai …); a lone         found inside a longer one
             character stays as it is
 
-Words are runs of letters and digits; an underscore, like a hyphen, parts them. What may be
-left out in writing is no part of a word: accents, vowels of Arabic and Hebrew, the *l* of
-*l'avion*. The stemmers are Snowball's, as tantivy ships them. Nothing here is ever shown to
+Words are runs of letters and digits, with the vowels that stand as signs beside letters in the
+scripts of India and others; an underscore, like a hyphen, parts them. What may be left out in
+writing is no part of a word: accents, vowels of Arabic and Hebrew, the *l* of *l'avion*. The
+stemmers are Snowball's, as tantivy ships them, and ``endings``. Nothing here is ever shown to
 anyone: snippets come from the text itself.
 """
 
@@ -30,11 +31,15 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import tantivy
 
+from kb_core.text import WordPattern
 from kb_core.values import dataclass, lazy_pattern
 from kb_search.asking import asking_words
 
 __all__ = [
     "ANALYSIS_VERSION",
+    "HALANT",
+    "NASAL",
+    "NASALS",
     "STEMMED",
     "Streams",
     "Term",
@@ -48,10 +53,21 @@ __all__ = [
     "unescaped",
 ]
 
-ANALYSIS_VERSION = "a3"
+ANALYSIS_VERSION = "a4"
 """Part of the index version: a change of terms is a rebuild of the index."""
 
-STEMMED = {
+_OF_INDIA = {
+    "bn": "bengali",
+    "gu": "gujarati",
+    "hi": "hindi",
+    "kn": "kannada",
+    "ml": "malayalam",
+    "mr": "marathi",
+    "ne": "nepali",
+    "te": "telugu",
+}
+"""Languages with a stemmer of ours (``endings``)."""
+STEMMED = _OF_INDIA | {
     "ar": "arabic",
     "da": "danish",
     "de": "german",
@@ -94,9 +110,9 @@ _CJK = (
     "\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_TOKEN = lazy_pattern(r"[^\W_]+(?:(?:[._\-'’]|::)+[^\W_]+)*")
+_TOKEN = WordPattern(r"<word>(?:(?:[._\-'’]|::)+<word>)*")
 """A word, or words joined by what identifiers are joined by; one pass over the text."""
-_WORD = lazy_pattern(r"[^\W_]+")
+_WORD = WordPattern("<word>")
 _ELIDED = lazy_pattern(
     r"\A(?:[cdjlmnst]|qu|(?:jus|lors|puis|quoi|quel|pres)qu|un|gl|(?:d|n|s|c)?[aeou]ll|quest)['’]"
     "(?=[aeiouyh\u00e0-\u00f6\u00f8-\u00ff\u0153])",
@@ -120,20 +136,32 @@ def _parting(kept: str) -> bytes:
 
 
 _AT_SIGNS, _AT_SIGNS_BUT_COLONS = _parting(_JOINING), _parting(f"{_JOINING}:")
-_CAMEL = lazy_pattern(r"[^\W\d_][0-9]|[0-9][^\W\d_]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_CAMEL = WordPattern(r"<letter>[0-9]|[0-9]<letter>|[a-z][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_OF_LETTERS = lazy_pattern(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
-_CAMEL_PART = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]+")
+_CAMEL_PART = WordPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|<letters>")
 _MARKS = lazy_pattern(
     "[\u00ad\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u093c\u0a3c\u200d]+"
 )
 """What one may write or leave out: accents, vowels of Arabic and Hebrew, the dot of Hindi that
 makes another sound of a letter, what only says how letters join or where a word may be broken."""
+NASALS = (
+    "\u0901|\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])"
+    "|\u0923\u094d(?=[\u091f-\u0922])|\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d])"
+)
+"""What people write for the nasal before a consonant, or on a vowel, of Devanagari, as two letters
+or another sign: *हिन्दी* for *हिंदी*, *गाँव* for *गांव*."""
+NASAL = "\u0902"
+_NASALS = lazy_pattern(NASALS)
+HALANT, _CANDRABINDU = "\u094d", "\u0901"
 _STROKES = str.maketrans(
     {"\u0131": "i", "\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u0127": "h", "\u0167": "t"}
     | {"\u00e6": "ae", "\u0153": "oe"}
+    | {"\u0d7a": "\u0d23\u0d4d", "\u0d7b": "\u0d28\u0d4d", "\u0d7c": "\u0d30\u0d4d"}
+    | {"\u0d7d": "\u0d32\u0d4d", "\u0d7e": "\u0d33\u0d4d", "\u0d7f": "\u0d15\u0d4d"}
 )
-"""Letters that people write without what Unicode takes for a part of the letter."""
+"""Letters that people write without what Unicode takes for a part of the letter, and those of
+Malayalam without a vowel, which have been written as a letter with a halant and a joiner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +197,7 @@ class Term(NamedTuple):
     @property
     def has_parts(self) -> bool:
         """Whether there are terms of what it consists of: a compound, ``takeLease``, ``utf8``."""
-        is_mixed = not (self.exact.isalpha() or self.exact.isdigit())
+        is_mixed = not self.exact.isdigit() and any(map(str.isdigit, self.exact))
         return self.kind in {"whole", "identifier"} or (self.kind == "word" and is_mixed)
 
     @property
@@ -193,8 +221,10 @@ def fold(text: str) -> str:
     """Case-fold and drop the diacritics of alphabetic scripts; width forms become plain."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text).casefold()
-    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed)).translate(_STROKES)
+    decomposed = _MARKS.sub("", unicodedata.normalize("NFKD", text).casefold())
+    if HALANT in decomposed or _CANDRABINDU in decomposed:
+        decomposed = _NASALS.sub(NASAL, decomposed)
+    return unicodedata.normalize("NFC", decomposed).translate(_STROKES)
 
 
 @cache
@@ -277,7 +307,8 @@ def _query_terms(text: str, langs: tuple[str, ...]) -> tuple[Term, ...]:
     plain = _plain(text)
     asking = {fold(word) for word in asking_words(plain)}
     seen: Counter[Term] = Counter()
-    for token in _TOKEN.findall(_unmarked(_part(plain)[0])):
+    spoken = _unmarked(_part(plain)[0])
+    for token in _TOKEN.of(spoken).findall(spoken):
         terms = list(_token_terms(token, langs))
         for term in terms:
             seen[term] += len(terms) == 1 or term.kind not in _OF_NAMES
@@ -297,7 +328,7 @@ def _counted(term: Term, n: int, asking: Container[str]) -> Term:
 
 def _token_terms(token: str, langs: tuple[str, ...]) -> Iterator[Term]:
     bare = _bare(_unelided(token))
-    words = _WORD.findall(bare)
+    words = _WORD.of(bare).findall(bare)
     for word in words:
         parts = _parts(word)
         is_camel = bool(parts) and _CAMEL_OF_LETTERS.search(word) is not None
@@ -401,6 +432,8 @@ what was made of 50,000 pieces.
 """
 
 
+_Stemmer: TypeAlias = Callable[[str], list[str]]
+
 _T = TypeVar("_T")
 
 
@@ -426,25 +459,35 @@ class _Remembered(dict[str, _T]):
 @cache
 def _forms_of(language: str) -> Callable[[str], _Forms | None]:
     """Return the function that analyses a piece of a text for a stemmer; ``None``: no token."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    stemmer = builder.filter(tantivy.Filter.stemmer(language)).build()
+    stemmer = _stemmer_of(language)
     known: _Remembered[_Forms | None] = _Remembered(
         lambda piece: _piece_forms(piece, known.__getitem__, stemmer)
     )
     return known.__getitem__
 
 
+def _stemmer_of(language: str) -> _Stemmer:
+    """Return the function that makes stems, mostly one, of a word in small letters."""
+    if language in _OF_INDIA.values():
+        from kb_search.endings import without_ending  # of languages that few texts are in
+
+        return lambda word: [without_ending(fold(word), language)]
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return builder.filter(tantivy.Filter.stemmer(language)).build().analyze
+
+
 def _piece_forms(
-    piece: str, known: Callable[[str], _Forms | None], stemmer: tantivy.TextAnalyzer
+    piece: str, known: Callable[[str], _Forms | None], stemmer: _Stemmer
 ) -> _Forms | None:
     piece = _unmarked(piece)
     if piece.isalnum():
         return _word_forms(piece, stemmer)
-    tokens = _TOKEN.findall(piece)
+    tokens = _TOKEN.of(piece).findall(piece)
     if not tokens:
         return None
     if tokens == [piece]:
-        return _joined_forms(piece, known)
+        is_word = _WORD.of(piece).fullmatch(piece) is not None
+        return _word_forms(piece, stemmer) if is_word else _joined_forms(piece, known)
     if len(tokens) == 1:  # with a dot after it, or signs before
         return _token_forms(tokens[0], known)
     exact, stem, ident = _columns(filter(None, (_token_forms(token, known) for token in tokens)))
@@ -458,16 +501,16 @@ def _token_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms | 
     return known(token)
 
 
-def _word_forms(word: str, stemmer: tantivy.TextAnalyzer) -> _Forms:
+def _word_forms(word: str, stemmer: _Stemmer) -> _Forms:
     if word.isascii() and len(word) * 4 <= _MAX_TERM_BYTES:
         if word.isdigit():
             return (word, word, "")
         lowered = word.lower()
         is_plain = word.isalpha() and word[1:] == lowered[1:]
         parts = "" if is_plain else " ".join(_parts(word)).lower()
-        stem = fold(" ".join(stemmer.analyze(lowered)))
+        stem = fold(" ".join(stemmer(lowered)))
         return (lowered, lowered if stem == lowered else stem, parts)
-    stems = stemmer.analyze(word.lower())
+    stems = stemmer(word.lower())
     return (
         _cut(fold(word)),
         " ".join(_cut(fold(stem)) for stem in stems),
@@ -479,7 +522,7 @@ def _joined_forms(token: str, known: Callable[[str], _Forms | None]) -> _Forms:
     """Return the forms of words that are joined to one token, and of the token as a whole."""
     unelided = _unelided(token)
     bare = _bare(unelided)
-    words = _WORD.findall(bare)
+    words = _WORD.of(bare).findall(bare)
     exact, stem, ident = _columns(filter(None, map(known, words)))
     parts = [*filter(None, ident)]
     if len(words) > 1:
@@ -500,9 +543,9 @@ def _unelided(token: str) -> str:
 
 
 def _parts(word: str) -> list[str]:
-    if not _CAMEL.search(word):
+    if not _CAMEL.of(word).search(word):
         return []
-    parts = _CAMEL_PART.findall(word)
+    parts = _CAMEL_PART.of(word).findall(word)
     return parts if len(parts) > 1 else []
 
 

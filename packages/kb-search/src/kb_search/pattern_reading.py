@@ -8,6 +8,7 @@ until it is known which texts they are looked for in: ``MARK`` and a letter stan
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Literal
@@ -360,8 +361,9 @@ def _in_set(character: str) -> str:
 
 
 def is_word(character: str) -> bool:
-    """Say whether *character* is one of a word."""
-    return character == "_" or character.isalnum()
+    """Say whether *character* is one of a word, as ``WORD`` has them."""
+    kind = unicodedata.category(character)
+    return kind[0] in "LMN" or kind == "Pc"
 
 
 def bad_pattern(text: str, what: str, hint: str) -> InvalidInput:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from kb_core.text import WORD
 from kb_core.values import lazy_pattern
 
 __all__ = ["is_signpost"]
@@ -38,7 +39,7 @@ _OF_LINKS = ("](", "][", "[[", "://", "<a", "<A")
 """Without one of these a line has no link, which takes much longer to find out."""
 _DEFINITION = lazy_pattern(r"\s{0,3}\[[^\[\]\n]+\]:\s")
 _TAG = lazy_pattern(r"<[^<>\n]*>")
-_LETTERS = lazy_pattern(r"[^\W_]+")
+_LETTERS = lazy_pattern(WORD)
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 _LEADERS = lazy_pattern(r"(?:\.[ \t]?){4}|…{2}|·{4}|_{4}")
 _NUMBERED = lazy_pattern(r"[ \t]*\d+(?:\.\d+)*\.?[ \t]")

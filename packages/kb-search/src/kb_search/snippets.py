@@ -13,21 +13,22 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from kb_core.text import snap_to_grapheme
+from kb_core.text import WordPattern, in_word, snap_to_grapheme
 from kb_core.values import lazy_pattern
-from kb_search.analysis import Term, fold, query_terms, spelled_otherwise
+from kb_search.analysis import HALANT, NASAL, NASALS, Term, fold, query_terms, spelled_otherwise
 
 __all__ = ["Highlighter", "Match", "word_end", "word_start"]
 
 _MOST_MATCHES = 400
 _SHORTEST_INSIDE = 4
 _CONTEXT_SHARE = 4
-_REST = lazy_pattern(r"[^\W_]*")
+_REST = WordPattern("<sign>*")
 _SPACE = lazy_pattern(r"\s")
-_JOINED = lazy_pattern("[\u1161-\u1175\u3099\u309a]")
-"""Vowels of Hangul and signs of kana, as they stand behind a letter in normal form D."""
+_JOINED = lazy_pattern("[\u1161-\u1175\u3099\u309a\u094d]")
+"""Vowels of Hangul and signs of kana, as they stand behind a letter in normal form D, and what
+joins letters of Devanagari."""
 _LETTER = lazy_pattern(
-    "[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|.[\u3099\u309a]|.", re.DOTALL
+    f"[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|.[\u3099\u309a]|{NASALS}|.", re.DOTALL
 )
 
 
@@ -70,7 +71,7 @@ class Highlighter:
         for number, word in enumerate(starting):
             at = folded.find(word)
             while at >= 0:
-                if not at or not folded[at - 1].isalnum():
+                if not at or not in_word(folded[at - 1]):
                     found.append((at, number, word))
                 at = folded.find(word, at + 1)
         for gram in self._grams:
@@ -125,7 +126,7 @@ def _apart(folded: str, found: list[tuple[int, int, str]], n_words: int) -> list
     expression is made of them: to compile one takes longer than to look through ten passages.
     """
     matches: list[Match] = []
-    end = 0
+    end, going_on = 0, _REST.of(folded)
     found.sort()
     for at, number, part in found:
         if at < end:
@@ -133,8 +134,8 @@ def _apart(folded: str, found: list[tuple[int, int, str]], n_words: int) -> list
         end = at + len(part)
         if (
             number < n_words
-            and folded[end : end + 1].isalnum()
-            and (rest := _REST.match(folded, end))
+            and in_word(folded[end : end + 1])
+            and (rest := going_on.match(folded, end))
         ):
             end = rest.end()
         matches.append(Match(at, end, part))
@@ -189,7 +190,7 @@ class _Folding(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         folded = fold(character)
-        folded = folded if character.isalnum() or not folded else character
+        folded = folded if in_word(character) or not folded else character
         if len(folded) != 1 or _JOINED.match(character):
             self.others.add(character)
         self[code] = folded  # last: another thread that finds it here looks for it among those
@@ -210,7 +211,9 @@ def _folded(text: str) -> tuple[str, list[int] | None]:
         return folded, list(accumulate(map(len, map(_FOLDING.__getitem__, map(ord, text)))))
     pieces, ends, size = list[str](), list[int](), 0
     for piece in _LETTER.findall(text):
-        pieces.append(unicodedata.normalize("NFC", piece).translate(_FOLDING))
+        is_nasal = len(piece) > 1 and piece.endswith(HALANT)
+        folded = NASAL if is_nasal else unicodedata.normalize("NFC", piece).translate(_FOLDING)
+        pieces.append(folded)
         size += len(pieces[-1])
         ends += [size] * len(piece)
     return "".join(pieces), ends

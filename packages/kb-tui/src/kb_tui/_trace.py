@@ -17,6 +17,7 @@ from kb_app.shown.marks import marks
 from kb_app.shown.trace import Listing, listings, stages
 from kb_core.media import SearchMode
 from kb_core.search import Hit, SearchResponse, Trace
+from kb_core.text import WORD
 from kb_tui.popups import Popup, scrolling
 from kb_tui.widgets.hit_list import place_of, score_bar
 from kb_tui.widgets.lines import Lines, Row
@@ -142,7 +143,7 @@ def _absent(channel: str, size: int) -> str:
 
 def _words(query: str, text: str) -> tuple[list[str], list[str]]:
     """Return the words of *query* that *text* has, and those that it has not."""
-    words = dict.fromkeys(re.findall(r"[^\W_]{2,}", query))
+    words = dict.fromkeys(word for word in re.findall(WORD, query) if len(word) > 1)
     held = [word for word in words if marks(text, word)]
     return held, [word for word in words if word not in held]
 

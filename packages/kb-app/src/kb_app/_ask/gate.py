@@ -54,6 +54,7 @@ from kb_app._ask.facts import designations, has_designation, numbered, years_in
 from kb_core.answers import WEAK_EVIDENCE
 from kb_core.media import Media
 from kb_core.ports import StoredChunk
+from kb_core.text import SIGNS
 from kb_core.values import dataclass, replace
 
 __all__ = [
@@ -84,7 +85,7 @@ FEATURES = (
 
 _ALIKE = 0.4
 """The share of their words that two passages of a series have in common."""
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(rf"[\w{SIGNS}]+")
 _TURN = re.compile(r"[^\W\d_a-z][\w.'’-]*(?: [^\W\d_a-z][\w.'’-]*){0,2}:\s")
 """Whose turn it is to speak, at the start of a line."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from kb_core.text import WORD as SINGLE_WORD
 from kb_core.values import dataclass
 from kb_search.asking import ASKS, written_in
 
@@ -16,7 +17,7 @@ __all__ = [
     "empty_words", "is_courtesy", "language_of",
 ]  # fmt: skip
 
-WORD = re.compile(r"[^\W_]+(?:[-_.'’][^\W_]+)*")
+WORD = re.compile(rf"{SINGLE_WORD}(?:[-_.'’]{SINGLE_WORD})*")
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 JAPANESE = re.compile(r"[\u3040-\u30ff]")

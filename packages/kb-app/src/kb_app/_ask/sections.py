@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from kb_core.text import WORD
+
 __all__ = ["Section", "of_others"]
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(WORD)
 _LEAST_ALIKE, _LEAST_ALIKE_IN_LISTS = 2, 1
 """So many lines of two sections begin alike that tell the same of one each."""
 

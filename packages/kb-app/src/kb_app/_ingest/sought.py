@@ -37,6 +37,7 @@ from kb_core.ids import text_hash
 from kb_core.ingest import ItemKind, Left, Sought
 from kb_core.media import Media
 from kb_core.search import Sampling
+from kb_core.text import WORD
 from kb_core.values import dataclass, field, lazy_pattern, replace
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ _SHORTEST = 3
 """Letters that are left of a word at least, where its ending is left out."""
 _SATURATION = 2.0
 """How often a word has to be in a stretch for half of what it can add."""
-_WORDS = lazy_pattern(r"[^\W_]+")
+_WORDS = lazy_pattern(WORD)
 _LONG_S = "\u017f"
 """The one letter beside those of ASCII that is one of them in another case, and lower itself."""
 _ESCAPED = lazy_pattern(r"\\u([0-9a-fA-F]{4})")

@@ -24,6 +24,7 @@ from kb_core.errors import IndexCorrupt, InvalidInput, KbError, ModelMissing
 from kb_core.filters import Filter, Range
 from kb_core.media import SearchMode
 from kb_core.search import LexicalQuery, Scored
+from kb_core.text import WordPattern
 from kb_core.values import dataclass, field, lazy_pattern, replace
 from kb_search.analysis import cjk_runs, fold
 from kb_search.fusion import Basis
@@ -39,7 +40,7 @@ __all__ += ["propose"]
 
 _Result = TypeVar("_Result")
 
-_WORD = lazy_pattern(r"\w+")
+_WORD = WordPattern(r"[\w<signs>]+")
 _LETTER = lazy_pattern(r"\w")
 _SAYS_ENOUGH = 6
 """So many letters of a question are left at least without its dates, or it keeps them."""
@@ -367,7 +368,7 @@ def _as_read(query: LexicalQuery, read_as: Mapping[str, str]) -> LexicalQuery:
     def read(text: str) -> str:
         for word in within:  # what is written without spaces is no word of its own
             text = text.replace(word, f" {read_as[word]} ")
-        return _WORD.sub(meant, text)
+        return _WORD.of(text).sub(meant, text)
 
     return LexicalQuery(tuple(replace(clause, text=read(clause.text)) for clause in query.clauses))
 
@@ -387,7 +388,7 @@ def _is_quotation(snapshot: IndexSnapshot, text: str, found: Sequence[Scored]) -
 
 def _plain(text: str) -> str:
     """Return the words of *text* with a blank around each."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
+    return f" {' '.join(_WORD.of(text).findall(text.casefold()))} "
 
 
 @dataclass(frozen=True, slots=True)

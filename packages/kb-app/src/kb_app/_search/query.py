@@ -23,6 +23,7 @@ from kb_app._search.filtering import tagged
 from kb_core.errors import InvalidInput
 from kb_core.filters import Filter, Not, Words, all_of
 from kb_core.search import MAX_QUERY_TERMS, Clause, LexicalQuery, Missing
+from kb_core.text import WordPattern
 from kb_core.values import dataclass, lazy_pattern
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _DEMANDING = 0.25
 """Which share of a query's letters its quotes hold at least where they are demands."""
 _LETTER = lazy_pattern(r"[^\W_]")
 
-_WORD = lazy_pattern(r"[^\W_][\w.\-]*[^\W_]|[^\W_]")
+_WORD = WordPattern(r"<sign>[\w.\-<signs>]*<sign>|<sign>")
 
 Kind: TypeAlias = Literal["word", "phrase", "filter", "AND", "OR", "NOT"]
 
@@ -121,12 +122,12 @@ def check_query(parsed: ParsedQuery, text: str) -> None:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, each once, in order; joined identifiers stay whole."""
-    return list(dict.fromkeys(_WORD.findall(text)))
+    return list(dict.fromkeys(_WORD.of(text).findall(text)))
 
 
 def counted_words(text: str) -> Counter[str]:
     """Return how often each word stands in a text, in small letters."""
-    return Counter(word.lower() for word in _WORD.findall(text))
+    return Counter(word.lower() for word in _WORD.of(text).findall(text))
 
 
 _MOST_WORDS = 6

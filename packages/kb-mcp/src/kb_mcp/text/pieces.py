@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from kb_core.media import Media
 from kb_core.search import MIN_SNIPPET_CHARS
 from kb_core.sentences import units
+from kb_core.text import WORD
 from kb_core.values import dataclass, replace
 from kb_mcp.text import (
     LONGEST_PATH,
@@ -44,7 +45,7 @@ _BETWEEN = 2
 _WEAK = 0.25
 """Of the best score: what is below shares little with the query, in lists where scores tell.
 Of questions with an answer among the first ten, it hardly ever is so far below."""
-_WORDS, _RUN = re.compile(r"[^\W_]+"), 3
+_WORDS, _RUN = re.compile(WORD), 3
 _COPIED = 0.9
 """The share of a passage's runs of three words that another has of which it is a copy."""
 _COPIES = 2
