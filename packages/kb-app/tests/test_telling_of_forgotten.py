@@ -40,7 +40,17 @@ def test_what_names_it_tells_of_it(value: object) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["data.md", "a.mdx", "notes/contract.md", ID[:-1] + "4", {"n": 7, "none": None}, "", []],
+    [
+        "data.md",
+        "a.mdx",
+        "a.mdि",
+        "notes/contract.md",
+        ID[:-1] + "4",
+        {"n": 7},
+        {"none": None},
+        "",
+        [],
+    ],
 )
 def test_what_names_something_else_does_not(value: object) -> None:
     assert not telling().is_told_by(value)

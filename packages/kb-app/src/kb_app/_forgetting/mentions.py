@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote
 
-from kb_core.text import read_json
+from kb_core.text import in_word, read_json
 
 __all__ = ["Telling", "read_line", "strings_in"]
 
@@ -118,7 +118,7 @@ def _stands_in(path: str, text: str) -> bool:
 
 
 def _is_of_a_name(character: str) -> bool:
-    return bool(character) and (character.isalnum() or character in "_-")
+    return in_word(character) or character in {"_", "-"}
 
 
 def _ends(piece: str) -> Iterator[str]:

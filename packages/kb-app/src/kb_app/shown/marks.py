@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from kb_core.text import SIGNS
 from kb_core.values import lazy_pattern
 
 __all__ = ["marks"]
 
 _SYNTAX = lazy_pattern(r"(?<!\S)(?:-\S+|(?:title|path|tag):)", re.IGNORECASE)
 _WITHIN = (
-    "\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963"
-    "\u0980-\u09e3\u0a00-\u0a75\u0a80-\u0ae3\u0b00-\u0b63\u0b80-\u0bd7\u0c00-\u0c63\u0c80-\u0ce3"
-    "\u0d00-\u0d63\u0d80-\u0df3\u200d"
+    "\u00ad\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u200d"
+    + SIGNS
 )
 """Accents and vowels that are characters of their own, with the letters of their scripts."""
 _WORD = lazy_pattern(
