@@ -127,6 +127,8 @@ def test_of_another_spelling_no_more_is_marked_than_of_the_word() -> None:
         ("गांव", "वह ", "गाँवों"),
         ("ভাষা", "বাংলা ", "ভাষায়"),
         ("भाषा", "परिभाषा ", "भाषाएँ"),
+        ("3500", "किराया ", "३५००"),
+        ("كتاب", "این ", "کتاب"),
     ],
 )
 def test_marks_are_of_the_text_however_letters_are_written(

@@ -154,14 +154,19 @@ or another sign: *हिन्दी* for *हिंदी*, *गाँव* for 
 NASAL = "\u0902"
 _NASALS = lazy_pattern(NASALS)
 HALANT, _CANDRABINDU = "\u094d", "\u0901"
+_ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xF20)
 _STROKES = str.maketrans(
     {"\u0131": "i", "\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u0127": "h", "\u0167": "t"}
     | {"\u00e6": "ae", "\u0153": "oe"}
     | {"\u0d7a": "\u0d23\u0d4d", "\u0d7b": "\u0d28\u0d4d", "\u0d7c": "\u0d30\u0d4d"}
+    | {"\u0649": "\u064a", "\u06cc": "\u064a", "\u06d2": "\u064a", "\u06a9": "\u0643"}
+    | {"\u06be": "\u0647", "\u06c1": "\u0647", "\u06d5": "\u0647"}
+    | {chr(zero + n): str(n) for zero in _ZEROS for n in range(10)}
     | {"\u0d7d": "\u0d32\u0d4d", "\u0d7e": "\u0d33\u0d4d", "\u0d7f": "\u0d15\u0d4d"}
 )
-"""Letters that people write without what Unicode takes for a part of the letter, and those of
-Malayalam without a vowel, which have been written as a letter with a halant and a joiner."""
+"""Letters that people write without what Unicode takes for a part of the letter; those of Malayalam
+without a vowel, which have been written as a letter with a halant and a joiner; the *y*, *k* and
+*h* of Arabic as Persian and Urdu write them, or a keyboard for Arabic does; and digits."""
 
 
 @dataclass(frozen=True, slots=True)
