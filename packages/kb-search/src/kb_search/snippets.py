@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -67,11 +67,11 @@ class Highlighter:
 
     def _matches(self, folded: str) -> list[Match]:
         starting = [word for word in self._words if word in folded]
-        found = []
+        found, goes_on = [], _goes_on(folded)
         for number, word in enumerate(starting):
             at = folded.find(word)
             while at >= 0:
-                if not at or not in_word(folded[at - 1]):
+                if not at or not goes_on(folded[at - 1]):
                     found.append((at, number, word))
                 at = folded.find(word, at + 1)
         for gram in self._grams:
@@ -118,6 +118,11 @@ def _places(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
+def _goes_on(folded: str) -> Callable[[str], bool]:
+    """Return what says of characters of *folded* whether they are of a word."""
+    return str.isalnum if folded.isascii() else in_word
+
+
 def _apart(folded: str, found: list[tuple[int, int, str]], n_words: int) -> list[Match]:
     """Return matches that do not overlap, the first and then the longest first.
 
@@ -126,7 +131,7 @@ def _apart(folded: str, found: list[tuple[int, int, str]], n_words: int) -> list
     expression is made of them: to compile one takes longer than to look through ten passages.
     """
     matches: list[Match] = []
-    end, going_on = 0, _REST.of(folded)
+    end, goes_on, going_on = 0, _goes_on(folded), _REST.of(folded)
     found.sort()
     for at, number, part in found:
         if at < end:
@@ -134,7 +139,7 @@ def _apart(folded: str, found: list[tuple[int, int, str]], n_words: int) -> list
         end = at + len(part)
         if (
             number < n_words
-            and in_word(folded[end : end + 1])
+            and goes_on(folded[end : end + 1])
             and (rest := going_on.match(folded, end))
         ):
             end = rest.end()
