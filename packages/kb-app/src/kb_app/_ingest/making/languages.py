@@ -47,6 +47,10 @@ _OWN_SCRIPT = (
     (lazy_pattern(r"[\u0530-\u058f]"), "hy"),
     (lazy_pattern(r"[\u10a0-\u10ff]"), "ka"),
 )
+_FIRST_OF_INDIA = 0x0A00
+_OF_INDIA = lazy_pattern(r"[\u0a00-\u0dff]")
+_BY_BLOCK = ("pa", "gu", "or", "ta", "te", "kn", "ml", "si")
+"""Languages of India and Sri Lanka with a script of their own, which has 128 places each."""
 _NOT_A_LANGUAGE = frozenset({"zxx", "mul", "mis", ""})
 _WORD = lazy_pattern(r"[^\W\d_]+")
 _COMMON = {
@@ -91,6 +95,9 @@ def _by_script(sample: str, letters: int) -> str | None:
     for script, code in _OWN_SCRIPT:
         if len(script.findall(sample)) > letters * _SHARE:
             return code
+    if len(found := _OF_INDIA.findall(sample)) > letters * _SHARE:
+        ((block, _),) = Counter((ord(sign) - _FIRST_OF_INDIA) >> 7 for sign in found).most_common(1)
+        return _BY_BLOCK[block]
     kana, han = len(_KANA.findall(sample)), len(_HAN.findall(sample))
     if kana + han <= letters * _SHARE:
         return None
