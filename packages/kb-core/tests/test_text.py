@@ -10,7 +10,9 @@ from hypothesis import given, strategies as st
 
 from kb_core.text import (
     LineIndex,
+    WordPattern,
     in_any_language,
+    in_word,
     is_grapheme_boundary,
     nfc,
     normalize_newlines,
@@ -182,3 +184,35 @@ def test_what_somebody_wrote_is_said_again_as_it_was_written(text: str, said: st
 )
 def test_a_path_names_a_language(path: str, shared: str, lang: str | None) -> None:
     assert in_any_language(path) == (shared, lang)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("foo_bar 2", ["foo", "bar", "2"]),
+        ("Größe, été", ["Größe", "été"]),
+        ("हिन्दी की।", ["हिन्दी", "की"]),
+        ("வணக்கம்-ক্ষমা", ["வணக்கம்", "ক্ষমা"]),
+        ("ދިވެހި ܐܳ བོད་", ["ދިވެހި", "ܐܳ", "བོད"]),
+    ],
+)
+def test_words_are_those_of_any_script(text: str, words: list[str]) -> None:
+    pattern = WordPattern("<word>")
+
+    assert pattern.of(text).findall(text) == words
+    assert all(in_word(sign) for word in words for sign in word)
+    assert not any(map(in_word, "-_ ।,"))
+
+
+def test_what_looks_for_signs_is_compiled_for_texts_that_have_them() -> None:
+    pattern = WordPattern("<word>")
+
+    assert pattern.of("Größe").pattern == pattern.of("size").pattern != pattern.of("हिंदी").pattern
+
+
+@given(st.text(), st.sampled_from(["<word>", "<letters>", r"[\w<signs>]+", "<sign>", "<letter>"]))
+def test_both_forms_find_the_same_where_there_is_no_sign(text: str, expression: str) -> None:
+    plain, signed = (WordPattern(expression).of(script) for script in ("a", "हि"))
+    text = "".join(sign for sign in text if sign < "\u0711")
+
+    assert plain.findall(text) == signed.findall(text)

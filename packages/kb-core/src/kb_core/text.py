@@ -47,7 +47,7 @@ class of characters that goes on with a word: letters between them are among the
 
 ``re`` takes none of them for a part of a word, and tears it there into single letters.
 """
-_FIRST_SIGN = min(SIGNS)
+_FIRST_SIGN = SIGNS[0]
 _SIGN = lazy_pattern(f"[{SIGNS}]")
 WORD = rf"[^\W_]+(?:[{SIGNS}]+[^\W_]*)*"
 """A regular expression for a word: letters and digits, no underscore."""

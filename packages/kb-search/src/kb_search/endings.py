@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-__all__ = ["LANGUAGES", "without_ending"]
+__all__ = ["without_ending"]
 
 _LEAST = 2
 """Characters that are left of a word at least."""
@@ -44,7 +44,6 @@ _ENDINGS = {
     "nepali": "(?:हर[ूु])?(?:लाई|को|का|की|ले|मा|बाट|संग|देखि|सम्म)|हर[ूु]",
     "telugu": ("(?:ం|ాల|ుల|ల)?(?:ను|కు|కి|ని|లో|తో|నుండి|కోసం)|ాన్ని|ానికి|ాలు|ులు|లు|ం"),
 }
-LANGUAGES = frozenset(_ENDINGS)
 
 
 @cache
@@ -55,7 +54,7 @@ def _pattern(language: str) -> re.Pattern[str]:
 def without_ending(word: str, language: str) -> str:
     """Return a folded *word* without the longest of the endings that it has, if it has one.
 
-    *language* is one of ``LANGUAGES``; ``KeyError`` for another.
+    *language* is its English name in small letters; ``KeyError`` for one that has no endings here.
     """
     found = _pattern(language).search(word, _LEAST)
     return word[: found.start()] if found else word
