@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import tantivy
 from tantivy import Occur, Query
@@ -40,6 +40,7 @@ _FAR = 2**62
 _SHOWN = 60
 _MANY = 1_000
 """From so many values on it is quicker to walk the dictionary for them than to look each up."""
+_PATTERNS_KEPT = 64
 _LONGEST_TAG = 1_000
 """No tag is longer; an automaton of one of three megabytes takes a gigabyte until it is refused."""
 
@@ -61,7 +62,7 @@ def build_filter(schema: tantivy.Schema, where: Filter) -> Query:  # noqa: C901,
             low = -_FAR if low is None and high is None else low
             return Query.range_query(schema, field, tantivy.FieldType.Integer, low, high)
         case Glob(pattern):
-            return _path_query(schema, pattern)
+            return _path_query(_Schema(schema), pattern)
         case Words(field, text, phrase):
             return _words(schema, field, text, phrase=phrase)
         case And(parts):
@@ -94,9 +95,24 @@ def _tagged(schema: tantivy.Schema, tag: str) -> Query:
         return exactly
 
 
-def _path_query(schema: tantivy.Schema, pattern: str) -> Query:
+class _Schema:
+    """A schema to keep something by: the engine's own can be told from no other."""
+
+    def __init__(self, schema: tantivy.Schema) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Schema) and self.schema is other.schema
+
+
+@lru_cache(maxsize=_PATTERNS_KEPT)
+def _path_query(known: _Schema, pattern: str) -> Query:
+    """Return the query for a path pattern; its automaton takes .3 ms, and a search has three."""
     try:
-        return Query.regex_query(schema, "path", glob_regex(pattern))
+        return Query.regex_query(known.schema, "path", glob_regex(pattern))
     except ValueError as error:
         raise refuse_glob(pattern, str(error)) from error
 
