@@ -129,6 +129,7 @@ def test_of_another_spelling_no_more_is_marked_than_of_the_word() -> None:
         ("भाषा", "परिभाषा ", "भाषाएँ"),
         ("3500", "किराया ", "३५००"),
         ("كتاب", "این ", "کتاب"),
+        ("کتابها", "این ", "کتاب\u200cها"),
     ],
 )
 def test_marks_are_of_the_text_however_letters_are_written(

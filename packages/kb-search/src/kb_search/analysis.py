@@ -110,7 +110,7 @@ _CJK = (
     "\u3040-\u30ff\u3100-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
-_TOKEN = WordPattern(r"<word>(?:(?:[._\-'’]|::)+<word>)*")
+_TOKEN = WordPattern(r"<word>(?:(?:[._\-'’\u200c]|::)+<word>)*")
 """A word, or words joined by what identifiers are joined by; one pass over the text."""
 _WORD = WordPattern("<word>")
 _ELIDED = lazy_pattern(
@@ -142,9 +142,13 @@ _CAMEL_PART = WordPattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|<letters>")
 _MARKS = lazy_pattern(
     "[\u00ad\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640"
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u093c\u0a3c\u200d]+"
+    "|(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca])\u200c"
 )
 """What one may write or leave out: accents, vowels of Arabic and Hebrew, the dot of Hindi that
-makes another sound of a letter, what only says how letters join or where a word may be broken."""
+makes another sound of a letter, what only says how letters join or where a word may be broken.
+
+What keeps letters apart (U+200C) stands between parts of words in Persian, which may be written as
+one, too; after a halant it parts nothing."""
 NASALS = (
     "\u0901|\u0919\u094d(?=[\u0915-\u0918])|\u091e\u094d(?=[\u091a-\u091d])"
     "|\u0923\u094d(?=[\u091f-\u0922])|\u0928\u094d(?=[\u0924-\u0927])|\u092e\u094d(?=[\u092a-\u092d])"
@@ -160,7 +164,8 @@ _STROKES = str.maketrans(
     | {"\u00e6": "ae", "\u0153": "oe"}
     | {"\u0d7a": "\u0d23\u0d4d", "\u0d7b": "\u0d28\u0d4d", "\u0d7c": "\u0d30\u0d4d"}
     | {"\u0649": "\u064a", "\u06cc": "\u064a", "\u06d2": "\u064a", "\u06a9": "\u0643"}
-    | {"\u06be": "\u0647", "\u06c1": "\u0647", "\u06d5": "\u0647"}
+    | {"\u0629": "\u0647", "\u06be": "\u0647", "\u06c1": "\u0647", "\u06d5": "\u0647"}
+    | {"\u200c": None}
     | {chr(zero + n): str(n) for zero in _ZEROS for n in range(10)}
     | {"\u0d7d": "\u0d32\u0d4d", "\u0d7e": "\u0d33\u0d4d", "\u0d7f": "\u0d15\u0d4d"}
 )
