@@ -48,7 +48,9 @@ class Near:
         return [tuple(reading for _ in parts) for parts in passages]
 
 
-def chunk(text: str, *, title: str = "Note", media: str = "markdown") -> StoredChunk:
+def chunk(
+    text: str, *, title: str = "Note", media: str = "markdown", lang: str = "en"
+) -> StoredChunk:
     """Return what evidence looks at of a chunk."""
     over = {
         "title": title,
@@ -59,7 +61,7 @@ def chunk(text: str, *, title: str = "Note", media: str = "markdown") -> StoredC
         "doc_date": None,
         "mtime_ns": 0,
     }
-    return cast("StoredChunk", {"text": text, "lang": "en", "media": media, **over})
+    return cast("StoredChunk", {"text": text, "lang": lang, "media": media, **over})
 
 
 def evidence(
@@ -173,6 +175,53 @@ def test_an_item_of_a_list_of_others_is_no_answer(question: str, is_there: bool)
     assert found is not None
 
     assert (chance_of(found, sure) > 0.9) == is_there
+
+
+@pytest.mark.parametrize(
+    ("question", "is_there"),
+    [
+        ("When does the flight to Oslo leave?", True),
+        ("When does the flight to Paris leave?", False),
+        ("When does Dr. Hill fly?", True),
+        ("When does Dr. Wood fly?", False),
+        ("Which flight leaves at 11:40?", True),
+        ("Which flight leaves at 12:40?", False),
+        ("Which flight leaves after 12:40?", True),
+        ("Which flight leaves from gate 4?", True),
+        ("Which flight leaves from gate 9?", False),  # though one leaves at 09:10
+        ("What is there on 2024-05-02?", False),
+        ("When does KLM fly to Oslo?", True),  # one of the names is told
+    ],
+)
+def test_no_item_answers_for_a_name_or_a_time_that_none_of_them_has(
+    question: str, is_there: bool
+) -> None:
+    sure = Gate((5.0, *[0.0] * 9), 0.35, 0.6)
+    words = tuple(KnownWord((word,), 1.0) for word in ("flight", "oslo", "hill"))
+    known = KnownWords(share=1.0, full_match=1.0, words=words)
+    flights = (
+        "- 2024-05-01 09:10 Oslo, gate 4, Dr. Hill\n- 2024-05-01 11:40 Bergen, gate 7\n"
+        "- 2024-05-03 15:05 Rome, gate 2\n"
+    )
+    found = evidence_of(question, [chunk(flights)], [1.0], known, NearerLater(0.8))
+    assert found is not None
+
+    assert (chance_of(found, sure) > 0.9) == is_there
+
+
+def test_a_row_of_another_time_is_no_answer() -> None:
+    sure = Gate((5.0, *[0.0] * 9), 0.35, 0.6)
+    known = KnownWords(share=1.0, full_match=1.0, words=(KnownWord(("train",), 1.0),))
+    trains = "| Train | Leaves |\n|---|---|\n| IC 5 | 10:05 |\n| RE 7 | 11:15 |\n"
+
+    def chance(question: str) -> float:
+        found = evidence_of(question, [chunk(trains)], [1.0], known, NearerLater(0.8))
+        assert found is not None
+        return chance_of(found, sure)
+
+    assert chance("Which train leaves at 11:15?") > 0.9
+    assert chance("Which train leaves at 11:30?") == 0.0
+    assert chance("Which is the next train at 11:30?") > 0.0
 
 
 class NearBy(Near):
@@ -638,10 +687,20 @@ def test_what_no_passage_mentions_is_said_in_the_order_of_the_question() -> None
     assert list(doubts(found, None, None)) == ["not mentioned by the evidence: Zenith, Nadir"]
 
 
-def test_in_another_language_no_name_is_held_against_the_evidence() -> None:
-    found = evidence("Hat Zenith 1889 NADIR getroffen?", [chunk(PROSE)])
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [("en", []), ("und", ["not mentioned by the evidence: 1889, NADIR"])],
+)
+def test_in_another_language_no_name_is_held_against_the_evidence(
+    lang: str, said: list[str]
+) -> None:
+    """Unless nothing tells that it is in another one, as of a list of times."""
+    text = PROSE if lang == "en" else "- 09:10 Oslo\n- 11:40 Rome\n"
+    question = "Hat Zenith 1889 NADIR getroffen?"
+    found = evidence(question, [chunk(text, lang=lang)], share=0.0, indexed=100)
 
-    assert list(doubts(found, None, None)) == []
+    assert found.is_foreign
+    assert list(doubts(found, None, None)) == said
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ _HEADING = re.compile(r"(#{1,6})\s+(.*?)[ \t#]*\Z")
 _NAMES = re.compile(r"\w+", re.ASCII)
 _LEAST_LINES = 3
 """So many lines with a label are a list of such."""
-_RANGE = re.compile(r"(?<!\d)(\d+)(?:[ ]?[-–][ ]?(\d+))?")
+_RANGE = re.compile(r"(?<!\d)(?<!\d[:.])(\d+)(?!\d|[:.]\d)(?:[ ]?[-–][ ]?(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +188,11 @@ class Evidence:
     def is_foreign(self) -> bool:
         """Whether all of it is in another language than the question."""
         return all(passage.is_foreign for passage in self.passages)
+
+    @property
+    def is_told_foreign(self) -> bool:
+        """Whether it is, and in languages that are told: its words tell as little of a list."""
+        return self.is_foreign and all(one.chunk["lang"] in TOLD for one in self.passages)
 
     @property
     def missing(self) -> frozenset[str]:

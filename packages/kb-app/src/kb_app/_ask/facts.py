@@ -48,6 +48,10 @@ _TOKEN = re.compile(
 )
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![.,]?\d)")
 _WITH_CAPITALS: frozenset[str | None] = frozenset(("de", "lb"))
+_TITLE = re.compile(
+    r"(?:^|[^\w.])(?:Dr|Mr|Mrs|Ms|Prof|St|Sr|Sra|Hr|Fr|Mme|Mlle|Dra|Ing|Mag|Dott|Sig)\.\Z"
+)
+"""A title before a name, whose dot ends no sentence, and which is none."""
 _TIED = re.compile(r"\d+-[^\W\d_]+")
 _FAR = 12
 """How far before a negation the sign may stand that it turns round, behind its ending."""
@@ -321,12 +325,13 @@ def _is_word(word: str) -> bool:
 
 def _is_name(text: str, token: re.Match[str]) -> bool:
     word = token.group()
-    if not word[0].isalpha():
+    if not word[0].isalpha() or _TITLE.search(text[: token.end() + 1]):
         return False
     if any(c.isdigit() for c in word) or sum(c.isupper() for c in word) > 1:
         return True
     before = text[: token.start()].rstrip(" \"'“„«»(‘[*_¿¡")
-    return word[0].isupper() and bool(before) and before[-1] not in ".!?:;\n…。！？"
+    ends = before[-1:] in ".!?:;\n…。！？" and _TITLE.search(before) is None
+    return word[0].isupper() and not ends
 
 
 # Figures

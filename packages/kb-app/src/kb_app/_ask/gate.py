@@ -144,6 +144,18 @@ _BENDS: dict[str, dict[Kind, tuple[float, float, float]]] = {
 _BENT_LINES = 0.35, 0.6
 _OF_A_ROW = 0.0, 1.0, -5.0
 """How the odds are bent where a row of a table is the best unit."""
+_MOMENTS = tuple(
+    re.compile(rf"(?<![\d:.-]){moment}(?![\d:]|[.-]\d)")
+    for moment in (r"\d\d?:\d\d", r"\d{4}-\d\d-\d\d", r"\d\d?\.\d\d?\.\d{4}")
+)
+"""A time, and a day as it is written in either way."""
+_ABOUT = re.compile(
+    r"\b(?:after|before|until|till|since|from|between|around|about|by|near\w*|next|clos\w+|first"
+    r"|last|nach|vor|bis|ab|seit|zwischen|gegen|nächst\w*|après|avant|jusqu\w*|depuis|entre|vers"
+    r"|después|antes|hasta|desde|hacia|dopo|prima|fino|tra|na|voor|tot|tussen|rond)\b",
+    re.IGNORECASE,
+)
+"""Words by which a question asks for another time than the one that it names."""
 _ELSEWHERE = -5.0
 """Odds below which the evidence is about something else, of whatever kind it is: of questions
 with an answer one in twenty lies there, of those made for other documents three in four."""
@@ -227,6 +239,8 @@ def chance_of(evidence: Evidence, gate: Gate) -> float:
     has_pieces = any(passage.pieces for passage in evidence.passages)
     if not has_pieces or not _asks(evidence) or not _names_any(evidence) or not _has_row(evidence):
         return 0.0
+    if _is_of_none(evidence):
+        return 0.0
     constant, slope, lacking = gate.bend
     odds = odds_of(evidence, gate)
     if odds >= _ELSEWHERE:
@@ -296,6 +310,39 @@ def _has_row(evidence: Evidence) -> bool:
     return (has_asked or not asked) and (has_others or not others)
 
 
+def _is_of_none(evidence: Evidence) -> bool:
+    """Say whether what comes nearest is one of a list or a table, and what is asked of none.
+
+    Its items tell of a flight to Oslo, to Bergen and to Rome, of 09:10 and of 11:40; a question
+    for the flight to Paris, or for that at 12:40, names what stands nowhere. No item is told from
+    the others by its words then, and no time or day that is asked for is one of theirs.
+    """
+    best = _best_of(evidence)[0]
+    is_item = best.unit.kind == "item"
+    missing = evidence.missing
+    if not missing or evidence.is_told_foreign or not (best.table or is_item):
+        return False
+    beside = next(one.pieces for one in evidence.passages if best in one.pieces)
+    others = [
+        piece
+        for piece in beside
+        if piece is not best and (piece.unit.kind, piece.table) == (best.unit.kind, best.table)
+    ]
+    if not others:
+        return False
+    is_told = all(piece.share < best.share for piece in others)
+    has_name = any(word[0].isalpha() for word in missing)
+    if is_item and has_name and evidence.lacking == 1.0 and not is_told:
+        return True
+    if _ABOUT.search(evidence.question):
+        return False
+    return any(
+        len([each for each in (best, *others) if kind.search(each.text)]) > 1
+        for kind in _MOMENTS
+        if any(map(kind.fullmatch, missing))
+    )
+
+
 def _lacking(evidence: Evidence) -> float:
     """Return the share of names and figures that are lacking: all, if a row is to be told by one.
 
@@ -338,7 +385,7 @@ def doubts(
     lacking = _constants_lacking(evidence)
     parts = {part for name in constants_of(evidence.question) for part in name.split("_")}
     missing = (evidence.missing - parts | lacking).difference(known)
-    if missing and not evidence.is_foreign:
+    if missing and not evidence.is_told_foreign:
         names = ", ".join(sorted(missing, key=evidence.question.find))
         yield f"not mentioned by the evidence: {names}"
 
