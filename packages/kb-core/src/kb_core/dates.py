@@ -10,7 +10,7 @@ unless the words beside it say so. A quarter is none: a report is of the day it 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, timedelta
 from functools import cache
 
@@ -38,15 +38,18 @@ _MONTHS = (
 )
 _MONTH = {name: n for n, names in enumerate(_MONTHS, start=1) for name in names.split()}
 
-_DAYS_OF: Mapping[str, tuple[int, int]] = {
-    **dict.fromkeys(("today", "heute", "aujourd'hui", "hoy", "오늘", "今日", "今天"), (0, 0)),
-    **dict.fromkeys(("yesterday", "gestern", "hier", "ayer", "어제", "昨日", "昨天"), (1, 1)),
+_DAYS_OF: Mapping[str, int] = {
+    **dict.fromkeys(("today", "heute", "aujourd'hui", "hoy", "오늘", "今日", "今天"), 0),
+    **dict.fromkeys(("yesterday", "gestern", "hier", "ayer", "어제", "昨日", "昨天"), 1),
+    **dict.fromkeys(("the day before yesterday", "vorgestern", "avant-hier", "anteayer"), 2),
+    **dict.fromkeys(("그저께", "그제", "一昨日", "おととい", "前天"), 2),
 }
-"""How many days ago it began and ended."""
+"""How many days ago it was."""
 _UNITS = {
-    "week": "week woche semaine semana 주 週 周 星期",
-    "month": "month monat mois mes 달 月",
-    "year": "year jahr année annee año ano 해 年",
+    "day": "day tag jour día dia 일 日 天",
+    "week": "week woche semaine semana 주 週 週間 周 星期",
+    "month": "month monat mois mes 달 개월 月 か月 ヶ月 カ月 ヵ月 个月 個月",
+    "year": "year jahr année annee an año ano 해 년 年",
 }
 _UNIT = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 _LAST = "last past previous letzte letzten letzter letztes vergangene vergangenen vorige vorigen"
@@ -65,13 +68,29 @@ _AFTER_IT = {
     "la semana pasada": ("semana", 1),
     "el mes pasado": ("mes", 1),
     "el año pasado": ("año", 1),
+    **{f"{this} {unit}": (unit, 0) for this, unit in (("cette", "semaine"), ("cette", "année"))},
+    **{f"{this} {unit}": (unit, 0) for this, unit in (("esta", "semana"), ("este", "año"))},
+    "ce mois": ("mois", 0),
+    "este mes": ("mes", 0),
     "l'année dernière": ("année", 1),
 }
-_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = (
+    "one a an ein eine einem einer un une una 한 일 一",
+    "two zwei deux dos 두 이 二 两 兩",
+    "three drei trois tres 세 삼 三",
+    "four vier quatre cuatro 네 四",
+    "five fünf cinq cinco 다섯 五",
+    "six sechs seis 여섯 六",
+    "seven sieben sept siete 일곱 七",
+    "eight acht huit ocho 여덟 八",
+    "nine neun neuf nueve 아홉 九",
+    "ten zehn dix diez 열 十",
+)
+_NUMBER = {name: n for n, names in enumerate(_NUMBERS, start=1) for name in names.split()}
 _YEARS_BACK = 10
 """How many years a month without one may be back."""
 _AROUND = 31
-"""Days before or after a date that *before* and *after* mean."""
+"""Days before or after a date that *before* and *after* mean, and of a year as many as it has."""
 _MOST = 3
 _FIRST, _LATEST = date(1990, 1, 1), date(2100, 1, 1)
 """A title outside of these is about a day, and not of it."""
@@ -181,19 +200,11 @@ def _may_name_one(text: str) -> bool:
     )
 
 
-_HINTS: tuple[str, ...] = (
-    "last",
-    "past",
-    "letzte",
-    "vorige",
-    "vergangen",
-    "derni",
-    "pasad",
-    "this",
-    "dies",
-    " ago",
+_HINTS = (
+    *("last", "past", "letzte", "vorige", "vergangen", "derni", "pasad", "this", "dies", " ago"),
+    *("vor ", "il y a ", "hace ", "current", "previous", "월", "月", "전", "前"),
+    *(*_DAYS_OF, *_WHOLE, *_AFTER_IT),
 )
-_HINTS += ("current", "previous", "월", "月", *_DAYS_OF, *_WHOLE)
 
 _Read = Callable[[re.Match[str], date], Iterator[Period]]
 
@@ -204,19 +215,31 @@ def _patterns() -> tuple[tuple[re.Pattern[str], _Read], ...]:
     lead = (
         r"(?:(?<!\w)(?P<lead>on|in|during|from|since|by|before|after|until|around|of|at|early in"
         r"|late in|am|im|vom|seit|vor|nach|bis|en|du|le|depuis|avant|après|el|de|desde|antes de"
-        r"|después de)\s+(?:the\s+)?)?"
+        r"|después de)\s+(?:(?:the|dem|den|le|el)\s+)?)?"
     )
-    day, year = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?", r"(?P<year>(?:19|20)\d\d)(?!\w|-\d)"
+    day, year = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th|er|\.)?", r"(?P<year>(?:19|20)\d\d)(?!\w|-\d)"
+    days = rf"(?P<first>[0-3]?\d)\.?\s?(?:-|–|to|bis|au|al)\s?{day}"
     unit = "week|month|year|woche|monat|jahr"
     named, of = rf"(?P<month>{month})\.?", r"(?:of\s+|de\s+)?"
-    told = r"(?<!\w)(?:in|during|since|until|im|seit|en|depuis|desde|early|late|mid)[ -]"
+    since = r"since|until|before|after|seit|bis|vor|nach|depuis|avant|après|desde|hasta|antes de"
+    told = rf"(?<!\w)(?P<lead>in|during|im|en|early|late|mid|{since}|después de)[ -]"
+    bent = rf"(?<!\w)(?:(?:in|(?P<lead>{since}))\s+)?"
+    inside = rf"(?<!\w)(?P<lead>in|during|im Jahr|en|{since}|después de)\s+"
+    figures = r"(?<![\w.])(?P<day>[0-3]?\d)\.\s?(?P<month>0?[1-9]|1[0-2])\.\s?"
+    figures += r"(?P<year>(?:19|20)\d\d)(?!\w|\.\d)"
     iso = r"(?<![\w-])(?P<year>(?:19|20)\d\d)[-/](?P<month>[01]\d)"
     iso += r"(?:[-/](?P<day>[0-3]\d))?(?!\w|-\d)"
     cjk = r"(?P<month>[01]?\d)\s?[월月](?:\s?(?P<day>[0-3]?\d)\s?[일日])?"
     which = f"(?P<which>{_either(_LAST)}|{_either(_THIS)})"
-    count = rf"(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)}|an?)"
+    count = rf"(?P<count>\d{{1,3}}|{_either(' '.join(_NUMBERS))})"
+    spaced = [each for each in _DAYS_OF if each[0].isascii()]
+    unspaced = [each for each in _DAYS_OF if not each[0].isascii()]
+    european = r"Tag|Woche|Monat|Jahr|jour|semaine|mois|année|an|d[ií]a|semana|mes|a[ñn]o"
+    asian = r"일|주|개월|달|년|日|週間|か月|ヶ月|カ月|ヵ月|年|天|周|週|星期|[个個]月"
     written: tuple[tuple[str, _Read], ...] = (
         (lead + iso, _day_or_month),
+        (lead + figures, _day_or_month),
+        (rf"{lead}(?<!\w){days}\s+{of}{named},?\s+(?:de\s+)?{year}", _some_days),
         (rf"{lead}(?<!\w){day}\s+{of}{named},?\s+(?:de\s+)?{year}", _day_or_month),
         (rf"{lead}(?<!\w){named}\s+{day},?\s+{year}", _day_or_month),
         (rf"{lead}(?<!\w){named},?\s+(?:de\s+)?{year}", _day_or_month),
@@ -226,18 +249,27 @@ def _patterns() -> tuple[tuple[re.Pattern[str], _Read], ...]:
         (rf"{lead}(?<!\w){day}\s+{of}{named}(?!\w)", _day_or_month),
         (rf"{lead}(?<!\w){named}\s+{day}(?!\w|[.:]\d)", _day_or_month),
         (rf"{told}{named}(?!\w)", _day_or_month),
-        (rf"(?<!\w)(?:in|during|since|im Jahr|seit|en|depuis|desde)\s+{year}", _year),
-        (rf"(?<!\w)(?P<told>{'|'.join(map(re.escape, _DAYS_OF))})(?!\w)", _days),
+        (rf"(?<!\w)(?:{_either(_LAST)})\s+{named}(?!\w)", _day_or_month),
+        (rf"{inside}{year}", _year),
+        (rf"(?<!\w)(?P<told>{_longest(spaced)})(?!\w)", _days),
+        (f"(?P<told>{_longest(unspaced)})", _days),
         (f"(?P<whole>{'|'.join(map(re.escape, _WHOLE))})", _whole),
         (rf"(?<!\w)(?P<whole>{'|'.join(map(re.escape, _AFTER_IT))})(?!\w)", _whole),
-        (rf"(?<!\w)(?:in\s+)?(?:the\s+|de[rnms]\s+)?{which}\s+(?P<unit>{unit})(?!\w)", _unit),
+        (rf"{bent}(?:the\s+|de[rnms]\s+)?{which}\s+(?P<unit>{unit})(?!\w)", _unit),
         (rf"(?<!\w){count}\s+(?P<unit>day|week|month|year)s?\s+ago(?!\w)", _ago),
+        (rf"(?<!\w)(?:vor|il y a|hace)\s+{count}\s+(?P<unit>{european})(?:e?[ns])?(?!\w)", _ago),
+        (rf"(?<![一二三四五六七八九十百千\d]){count}\s?(?P<unit>{asian})(?:\s?전|[之以]?前)", _ago),
     )
     return tuple((re.compile(pattern, re.IGNORECASE), read) for pattern, read in written)
 
 
 def _either(words: str) -> str:
     return "|".join(words.split())
+
+
+def _longest(words: Iterable[str]) -> str:
+    """Return what matches one of *words*, the longest that stands there."""
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
 
 
 def _day_or_month(match: re.Match[str], today: date) -> Iterator[Period]:
@@ -255,6 +287,14 @@ def _day_or_month(match: re.Match[str], today: date) -> Iterator[Period]:
         yield first, first if day else _end_of_month(first)
 
 
+def _some_days(match: re.Match[str], today: date) -> Iterator[Period]:
+    """Yield the days from one to another of a month."""
+    for last, _ in _day_or_month(match, today):
+        first = int(match["first"])
+        if 0 < first <= last.day:
+            yield last.replace(day=first), last
+
+
 def _years_back(today: date) -> list[int]:
     return list(range(today.year, max(1, today.year - _YEARS_BACK), -1))
 
@@ -265,8 +305,8 @@ def _year(match: re.Match[str], _: date) -> Iterator[Period]:
 
 
 def _days(match: re.Match[str], today: date) -> Iterator[Period]:
-    began, ended = _DAYS_OF[match["told"].casefold()]
-    yield today - timedelta(began), today - timedelta(ended)
+    day = today - timedelta(_DAYS_OF[match["told"].casefold()])
+    yield day, day
 
 
 def _whole(match: re.Match[str], today: date) -> Iterator[Period]:
@@ -281,8 +321,8 @@ def _unit(match: re.Match[str], today: date) -> Iterator[Period]:
 
 
 def _ago(match: re.Match[str], today: date) -> Iterator[Period]:
-    said, unit = match["count"].casefold(), match["unit"].casefold()
-    count = int(said) if said.isdigit() else _NUMBERS.index(said) + 1 if said in _NUMBERS else 1
+    said, unit = match["count"].casefold(), _UNIT[match["unit"].casefold()]
+    count = _NUMBER.get(said) or int(said)
     if unit == "day":
         yield today - timedelta(count), today - timedelta(count)
     else:
@@ -308,7 +348,7 @@ def _end_of_month(day: date) -> date:
 
 _SINCE = ("since", "from", "seit", "depuis", "desde")
 _AFTER = ("after", "nach", "après", "después de")
-_BEFORE = ("before", "until", "by", "vor", "bis", "avant", "antes de")
+_BEFORE = ("before", "until", "by", "vor", "bis", "avant", "antes de", "hasta")
 
 
 def _bent(lead: str | None, periods: Iterator[Period], today: date) -> Iterator[Period]:
@@ -318,8 +358,8 @@ def _bent(lead: str | None, periods: Iterator[Period], today: date) -> Iterator[
         if lead in _SINCE and first <= today:
             yield first, max(last, today)
         elif lead in _AFTER:
-            yield first, last + timedelta(_AROUND)
+            yield first, last + max(timedelta(_AROUND), last - first)
         elif lead in _BEFORE:
-            yield first - timedelta(_AROUND), last
+            yield first - max(timedelta(_AROUND), last - first), last
         else:
             yield first, last
