@@ -22,6 +22,7 @@ from kb_core.documents import SourceFile
 from kb_core.ingest import Left
 from kb_core.records import FileRecord, FileState
 from kb_core.search import Sampling
+from kb_core.values import replace
 
 _LETTERS = st.text("abcdefg ", max_size=40)
 
@@ -203,6 +204,22 @@ def test_what_is_no_plain_text_is_told_once_and_waits_where_it_does_not_hold_the
     (world.root / name).write_bytes(b"".join([SAYING[name][1], b"\n"]))
     world.leave(changed, "stoat")
     assert world.opened == [name, name]
+
+
+@pytest.mark.parametrize("asked", ["otter", (("otter",),)])
+@pytest.mark.parametrize("opens", [True, False])
+def test_an_archive_is_opened_where_those_are(
+    world: World, asked: str | tuple[tuple[str, ...], ...], *, opens: bool
+) -> None:
+    caps = replace(world.telling.settings.caps, archives=opens)
+    settings = replace(world.telling.settings, caps=caps)
+    held = archive({"n/x.md": "nothing", "n/o.md": "An otter"})
+    plan = world.plan({**beavers(), "a.zip": ("unknown", held)})
+
+    leave_unsought([plan], asked, 1, replace(world.telling, settings=settings))
+
+    assert wanted(plan) == ({"a.zip"} if opens else set())
+    assert world.opened == (["a.zip"] if opens and isinstance(asked, str) else [])
 
 
 def test_what_looks_like_tags_that_never_end_takes_no_longer_than_text(world: World) -> None:

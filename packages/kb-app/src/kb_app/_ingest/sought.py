@@ -24,6 +24,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from kb_app._ingest.judging.archives import is_archive
 from kb_app._ingest.judging.kinds import HEAD_BYTES, detect_from_bytes
 from kb_app._ingest.making.record import Task
 from kb_app._ingest.plan import Plan
@@ -165,8 +166,11 @@ class _File(NamedTuple):
     def name(self) -> str:
         return f"{self.source.source_id}/{self.path}"
 
-    def text(self) -> str | None:
-        """Return its letters in lower case, if it is text in UTF-8; nothing of other bytes."""
+    def text(self, settings: Settings) -> str | None:
+        """Return its letters in lower case, if it is text in UTF-8; nothing of other bytes.
+
+        ``None`` where it has to be opened to tell, as an archive where those are.
+        """
         row = medium_of(self.media)
         if not (row.is_text or row.cites_file_lines or self.media == UNKNOWN):
             return None
@@ -176,8 +180,10 @@ class _File(NamedTuple):
             return ""
         if self.media == UNKNOWN:
             kind = detect_from_bytes(data[:HEAD_BYTES], self.path)
-            if kind is None or not medium_of(kind.media).is_text:
-                return "" if kind is None else None
+            if kind is None:
+                return None if settings.caps.archives and is_archive(self.path, data) else ""
+            if not medium_of(kind.media).is_text:
+                return None
         try:
             return None if b"\0" in data[:HEAD_BYTES] else self._shown(data.decode()).lower()
         except UnicodeDecodeError:
@@ -281,7 +287,9 @@ def leave_unsought(
     left that lack one. Return what is left; the plans of that saw their sources in part.
     """
     if not isinstance(sought, str):
-        return _leave(plans, {file.name: file for file in _lacking(plans, sought)})
+        return _leave(
+            plans, {file.name: file for file in _lacking(plans, sought, telling.settings)}
+        )
     waiting = {file.name: file for plan in plans for file in _unread(plan)}
     is_little = sum(file.size * _times(file) for file in waiting.values()) <= most_bytes
     if is_little or sum(map(_times, waiting.values())) <= _LEAST_FILES * (most_bytes > 0):
@@ -305,11 +313,13 @@ def leave_unsought(
     return replace(_leave(plans, waiting), promising=promising, sampling=look.sampling(waiting))
 
 
-def _lacking(plans: Sequence[Plan], needs: Sequence[Sequence[str]]) -> Iterator[_File]:
+def _lacking(
+    plans: Sequence[Plan], needs: Sequence[Sequence[str]], settings: Settings
+) -> Iterator[_File]:
     """Yield the new texts that hold, for one of *needs*, none of its literals in any case."""
     lowered = [[literal.lower() for literal in one] for one in needs]
     for file in (file for plan in plans for file in _unread(plan)):
-        text = file.text()
+        text = file.text(settings)
         if text is None or _LONG_S in text:
             continue
         if not all(any(literal in text for literal in one) for one in lowered):
@@ -338,7 +348,7 @@ def _look_at(
     """
     others, untold = [], []
     for file in files:
-        text = file.text()
+        text = file.text(telling.settings)
         if text is None:
             others.append(file)
         else:
