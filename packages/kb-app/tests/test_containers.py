@@ -162,7 +162,7 @@ def test_a_file_that_is_packed_holds_the_file(pack: Callable[[bytes], bytes]) ->
         (gzip.compress(bytes(99)), "binary: not text"),
         (
             gzip.compress(archive({"a": "b"})),
-            "unsupported: archives are not opened: unpack it",
+            "unsupported: archives are not opened: unpack it; ingest.archives opens zip and tar",
         ),
         (b"no", "unreadable: it cannot be unpacked: Not a gzipped file (b'no')"),
         (lzma.compress(b"x" * 99)[:20], "unreadable: it cannot be unpacked: Compressed file ended"),

@@ -254,7 +254,7 @@ def zipped(*names: str, mimetype: str = "") -> bytes:
 
 WORD = zipped("[Content_Types].xml", "_rels/.rels", "word/document.xml")
 BOOK = zipped("META-INF/container.xml", mimetype="application/epub+zip")
-ARCHIVED = "unsupported: archives are not opened: unpack it"
+ARCHIVED = "unsupported: archives are not opened: unpack it; ingest.archives opens zip and tar"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,9 @@ def test_unless_they_are_asked_for_archives_stay_closed() -> None:
     file = SourceFile(source_id="s", path="a.zip", media=UNKNOWN)
     skip = judge_bytes(file, zipped(FILES), Caps())
 
-    assert skip == Skip("unsupported", "archives are not opened: unpack it")
+    assert skip == Skip(
+        "unsupported", "archives are not opened: unpack it; ingest.archives opens zip and tar"
+    )
     assert settings_hash(file, OPENING) != settings_hash(file, SETTINGS)
     plain = replace(file, path="a.bin")
     assert settings_hash(file, SETTINGS) == settings_hash(plain, SETTINGS)

@@ -50,7 +50,7 @@ _USTAR_BYTES = 8**11
 """What a header of POSIX cannot count any more; GNU's can."""
 
 _NOT_OURS = "this is no archive that kebab has written"
-_FRESH = "make the archive again with 'kebab export', or take another copy of it"
+_FRESH = "export it again where it was made, or take another copy of it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ def _check_places(members: Sequence[Member]) -> None:
         if not (is_data or member.name in known or (part == SOURCES and "/" in rest)):
             raise InvalidInput(
                 f"the archive holds {member.name!r}, which is no part of a knowledge base",
-                hint="only what 'kebab export' has written can be imported",
+                hint="only what an export has written can be imported",
                 details={"field": "file", "member": member.name},
             )
 
@@ -244,7 +244,7 @@ def _made_whole(manifest: types.ArchiveManifest, parts: Parts, target: _Target) 
     if not data.store.is_file():
         raise InvalidInput(
             "the archive holds no store",
-            hint="only what 'kebab export' has written can be imported",
+            hint="only what an export has written can be imported",
             details={"field": "file", "member": f"{DATA}/{data.store.name}"},
         )
     brought = (data.root / "lexical").is_dir()
@@ -255,7 +255,7 @@ def _made_whole(manifest: types.ArchiveManifest, parts: Parts, target: _Target) 
     if control.store_id != manifest["store_id"] or counted != told:
         raise InvalidInput(
             f"the store of the archive holds {counted}, and its list says {told}",
-            hint="make the archive again with 'kebab export'",
+            hint="export it again where it was made",
             details={"field": "file", "found": counted, "expected": told},
         )
     return "imported" if brought and healed is None else "rebuilt"

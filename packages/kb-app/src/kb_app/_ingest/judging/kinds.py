@@ -461,7 +461,10 @@ _COMPRESSED = lazy_pattern(rb"\x1f\x8b\x08|BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xf
 def not_text(data: bytes) -> Skip:
     """Say why a file of no known name, whose bytes are no text, is left alone."""
     if _ARCHIVE.match(data):
-        return Skip(SkipReason.UNSUPPORTED, "archives are not opened: unpack it")
+        return Skip(
+            SkipReason.UNSUPPORTED,
+            "archives are not opened: unpack it; ingest.archives opens zip and tar",
+        )
     if _COMPRESSED.match(data):
         return Skip(SkipReason.UNSUPPORTED, "compressed files are not opened: unpack it")
     return Skip(SkipReason.BINARY, "not text")
