@@ -305,6 +305,17 @@ def test_what_is_no_part_of_a_knowledge_base_is_refused(
     assert not elsewhere.data_dir.joinpath("kebab.duckdb").exists()
 
 
+@pytest.mark.parametrize(("name", "said"), [("no.kebab", "there is no"), (".", "is a folder")])
+def test_what_is_no_file_is_named(
+    elsewhere: InstalledKebab, tmp_path: Path, name: str, said: str
+) -> None:
+    wrong = elsewhere.run("import", str(tmp_path / name), code=2).stderr
+
+    assert said in wrong
+    assert "Errno" not in wrong
+    assert not elsewhere.data_dir.exists()
+
+
 def test_what_was_forgotten_is_not_read_again_elsewhere(
     filled: InstalledKebab, elsewhere: InstalledKebab, tmp_path: Path
 ) -> None:

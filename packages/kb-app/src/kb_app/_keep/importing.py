@@ -27,6 +27,7 @@ from kb_app.paths import environment, make_private_folder
 from kb_core import wire
 from kb_core.disk import disk_errors
 from kb_core.errors import InvalidInput, IoError, KbError
+from kb_core.text import quoted
 from kb_core.values import dataclass
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def import_from(
     with ExitStack() as stack, disk_errors("import"):
         stream = origin
         if isinstance(stream, str):
-            stream = stack.enter_context(Path(stream).open("rb"))
+            stream = stack.enter_context(_archive(Path(stream)).open("rb"))
         if dry_run:
             return _verified(ArchiveReader(stream), config)
         root = Path(os.path.realpath(config.storage.data_dir))
@@ -106,6 +107,22 @@ def import_from(
         stack.enter_context(parts.lock())
         _refuse_data(target.data, replace=replace)
         return _imported(ArchiveReader(stream), config, parts, target)
+
+
+def _archive(path: Path) -> Path:
+    if not path.exists():
+        raise InvalidInput(
+            f"there is no {quoted(str(path))}",
+            hint="name the file that an export has written, or - for standard input",
+            details={"field": "file", "value": str(path)},
+        )
+    if path.is_dir():
+        raise InvalidInput(
+            f"{quoted(str(path))} is a folder, and an archive is a file",
+            hint="name the file that an export has written",
+            details={"field": "file", "value": str(path)},
+        )
+    return path
 
 
 def _verified(archive: ArchiveReader, config: Config) -> types.ImportReport:
