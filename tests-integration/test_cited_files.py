@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from kb_core.errors import DocNotFound, InvalidInput, IoError, KbError, SpanNotS
 from kb_core.ids import content_hash
 from kb_core.ingest import IngestOptions
 from kb_core.media import SearchMode
-from kb_core.search import SearchQuery
+from kb_core.search import SearchFilters, SearchQuery
 from kb_core.testing import closed_schema
 from kb_core.testing.documents import Corpus, document
 from kb_search.writer import Writer
@@ -404,6 +405,40 @@ def test_files_with_names_that_are_no_text_are_found(world: World) -> None:
     assert world.story(cited) == ["unchanged"]
     with world.kb() as kb:
         assert kb.locate(cited["citation"]["uri"]).path == str(file)
+
+
+def test_lines_of_what_was_taken_out_of_a_file_are_those_of_the_file_as_it_was(
+    world: World,
+) -> None:
+    config = replace(world.config, ingest=replace(world.config.ingest, archives=True))
+    world = replace(world, config=config)
+    letter = "Subject: Plan\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\n{}\n--B\n"
+    letter += "Content-Disposition: attachment; filename=rep.md\n\n{}\n--B--\n"
+    chat = "[12.03.24, 18:05:11] Ann: {}\n[13.03.24, 18:06:11] Bob: Later.\n"
+    mail = world.write("notes/m.eml", letter.format(ROBOTS, WHALES))
+    rent = world.write("notes/a.rtf", rf"{{\rtf1\ansi {ROBOTS}\par}}")
+    talk = world.write("notes/_chat.txt", chat.format(WHALES))
+    with zipfile.ZipFile(world.home / "notes" / "q.zip", "w") as packed:
+        packed.writestr("plan.md", ROBOTS)
+    world.ingest()
+    with world.kb() as kb:
+        paths = [doc["doc_path"] for doc in kb.list_docs(SearchFilters())["items"]]
+    within = [path for path in paths if path.startswith(("m.eml", "a.rtf", "_chat.txt!", "q.zip!"))]
+    cited = [f"{path}#L1" for path in within]
+
+    assert len(cited) == 5
+    assert world.story(*cited) == ["unchanged"] * 5
+    os.utime(mail, ns=(0, 0))
+    assert world.story("m.eml#L1") == ["unchanged"]
+    mail.write_text(letter.format(WHALES, ROBOTS), "utf-8")
+    talk.write_text(chat.format(ROBOTS), "utf-8")
+    with zipfile.ZipFile(world.home / "notes" / "q.zip", "w") as packed:
+        packed.writestr("other.md", ROBOTS)
+    rent.unlink()
+
+    for uri, check in zip(cited, world.verify(*cited), strict=True):
+        expected = "gone" if uri.startswith("a.rtf") else "changed"
+        assert (uri, check["status"], check["checked"]) == (uri, expected, "file")
 
 
 # --------------------------------------------------------- places without lines

@@ -32,7 +32,7 @@ from kb_core.ids import bytes_hash
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.values import dataclass
 
-__all__ = ["Files", "Now", "Unseen", "is_reachable", "read_text", "unseen_files"]
+__all__ = ["Files", "Now", "Unseen", "is_decoded", "is_reachable", "read_text", "unseen_files"]
 
 
 _TOO_LARGE = "the file is larger than max_file_mb"
@@ -71,6 +71,11 @@ def read_text(path: str, *, within: str | None, most_bytes: int, instead: str) -
     if check_bytes(data) is not None:
         return Now(None, detail="the file is not text any more")
     return Now(as_read(FileContent(data).text))
+
+
+def is_decoded(doc: StoredDoc) -> bool:
+    """Say whether a document's text is its file, decoded, and not what was taken out of one."""
+    return medium_of(doc["media"]).is_text and not doc.get("container")
 
 
 def is_reachable(root: str) -> bool:
@@ -262,7 +267,7 @@ class Files:
 
     def _now(self, doc: StoredDoc, before: str) -> Now:
         source_id = doc["source_id"]
-        if not medium_of(doc["media"]).is_text or doc.get("asset") or doc.get("container"):
+        if not is_decoded(doc) or doc.get("asset"):
             return Now(before, is_file=False)
         if not is_reachable(self._root(source_id) or ""):
             detail = f"the folder of source {source_id!r} cannot be reached"

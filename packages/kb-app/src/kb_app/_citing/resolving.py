@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb_app import _reading
-from kb_app._citing.files import Files
+from kb_app._citing.files import Files, is_decoded
 from kb_app._citing.matching import judge, quoted_lines
 from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.kinds import detect
-from kb_app._media import has_lines, medium_of
+from kb_app._media import has_lines
 from kb_app._search.hits import Freshness
 from kb_app._search.lookup import Named, chunks_at, find, no_document, unpacked
 from kb_app.editors import FilePlace
@@ -110,7 +110,7 @@ def locate(snapshot: IndexSnapshot, uri: str, source: str | None, files: Files) 
             hint="without --open, 'kebab cite' prints the text as it was indexed",
             details={"doc_id": doc["doc_id"], "path": path},
         )
-    is_text = medium_of(doc["media"]).is_text and not doc.get("container")
+    is_text = is_decoded(doc)
     place = citation_of(chunk) if chunk else named.citation
     span = place.span if place else None
     if doc["media"] == Media.AUDIO and (played := _played(doc, Path(path), span, files)):

@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kb_app._citing.files import Files, Now
+from kb_app._citing.files import Files, Now, is_decoded
 from kb_app._citing.matching import (
     Lines,
     Quote,
@@ -303,13 +303,14 @@ class _Verifier:
 
     def _judged(self, given: Cited, doc: StoredDoc) -> _Check:
         span = given.citation.span
+        lines: Lines | None = None
         if isinstance(span, LineSpan | CodeSpan) and has_lines(doc):
-            return self._lines(given, doc, (span.start, span.end))
-        became = self._files.became_of(doc)
+            lines = span.start, span.end
+        became = None if lines and is_decoded(doc) else self._files.became_of(doc)
         if became == "gone":
             check = _Check("gone", doc, is_file=True, detail="the file is not there any more")
             return self._by_hash(given, check)
-        check = self._indexed(given, doc)
+        check = self._lines(given, doc, lines) if lines else self._indexed(given, doc)
         if became is None or check.status == "gone":
             return check
         return replace(check, status="changed", now=None, is_file=True, detail=_READ_AGAIN)
