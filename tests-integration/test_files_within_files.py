@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -19,16 +20,17 @@ from kb_app import Config, KnowledgeBase
 from kb_app._ingest.making import parsing
 from kb_app._ingest.workers.executor import InlineExecutor
 from kb_app._wiring import parts_of
-from kb_app.config import Embedding, Source
+from kb_app.config import About, Embedding, Source
 from kb_app.testing import parcels as parcels_module
 from kb_app.testing.parcels import OpeningParser, parcel, use_parcels
+from kb_app.workspaces import place_of
 from kb_cli.testing.installed import InstalledKebab
 from kb_core.documents import ParsedDocument, SourceFile
 from kb_core.ids import doc_id
 from kb_core.ingest import IngestOptions, IngestReport
 from kb_core.media import SearchMode
 from kb_core.ports import Content
-from kb_core.search import SearchFilters, SearchQuery
+from kb_core.search import GrepQuery, SearchFilters, SearchQuery
 
 INNER = parcel("Within, the narwhal.", [("deep.md", "# Deep\n\nThe octopus.\n")])
 LETTER = parcel(
@@ -192,6 +194,77 @@ def test_a_file_that_moves_takes_what_is_in_it_along(notes: Notes) -> None:
     with notes.open() as kb:
         assert kb.cite("p.epub!/a.md#L1")["doc_path"] == "q.epub!/a.md"
         assert kb.verify_citations(["p.epub!/a.md#L1"])["summary"]["moved"] == 1
+
+
+@pytest.fixture
+def packed(notes: Notes) -> Notes:
+    """Return a knowledge base of two archives and a chat, which are nothing but what they hold."""
+    notes.config = replace(notes.config, ingest=replace(notes.config.ingest, archives=True))
+    for path in ("q.zip", "sub/a[1].zip"):
+        (notes.folder / path).parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(notes.folder / path, "w") as archive:
+            archive.writestr("docs/plan.md", "The okapi.")
+            archive.writestr("o.md", "The okapi and the tapir.")
+    talk = "[12.03.24, 18:05:11] Ann: The okapi is here.\n[13.03.24, 18:06:11] Bob: Later.\n"
+    (notes.folder / "_chat.txt").write_text(talk)
+    notes.ingest()
+    return notes
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("q.zip", {"q.zip"}),
+        ("/q.zip", {"q.zip"}),
+        ("q.zip/**", {"q.zip"}),
+        ("q.zip!/docs", {"q.zip"}),
+        ("*.zip", {"q.zip", "sub/a[1].zip"}),
+        ("sub/*", {"sub/a[1].zip"}),
+        ("sub/a[1].zip", {"sub/a[1].zip"}),
+        ("_chat.txt", {"_chat.txt"}),
+        ("*.md", {"q.zip", "sub/a[1].zip", "_chat.txt"}),
+        ("{q.zip,*.txt}", {"q.zip", "_chat.txt"}),
+    ],
+)
+def test_a_pattern_that_names_a_file_finds_what_is_in_it(
+    packed: Notes, pattern: str, found: set[str]
+) -> None:
+    filters = SearchFilters(path_glob=(pattern,))
+    with packed.open() as kb:
+        hits = kb.search(SearchQuery(text="okapi", mode=SearchMode.LEXICAL, filters=filters)).hits
+
+    assert {hit.doc_path.partition("!/")[0] for hit in hits} == found
+
+
+@pytest.mark.parametrize("path", ["q.zip", "sub/a[1].zip", "_chat.txt"])
+def test_what_is_narrowed_to_a_file_by_its_path_or_id_finds_what_is_in_it(
+    packed: Notes, path: str
+) -> None:
+    whole, id_ = str(packed.folder / path), packed.docs()[path]
+    query = SearchQuery(text="okapi", mode=SearchMode.LEXICAL)
+    by_id = replace(query, filters=SearchFilters(doc_id=id_))
+    about = About(path, "What came.")
+    told = replace(packed.config.sources[0], about=(about,))
+    packed.config = replace(packed.config, sources=(told,))
+    with packed.open() as kb:
+        response = kb.search(by_id)
+        found = [hit.doc_path for hit in response.hits]
+        lines = [
+            {
+                file["doc_path"]
+                for file in kb.grep(GrepQuery(pattern="okapi", paths=(given,)))["files"]
+            }
+            for given in (path, whole, Path(path).name)
+        ]
+        code = kb.codebase_search({"query": "okapi", "path": path})["hits"]
+    with place_of(packed.config, whole).open() as kb:
+        narrowed = [hit.doc_path for hit in kb.search(query).hits]
+
+    assert found
+    assert all(each.startswith(f"{path}!/") for each in found)
+    assert [said.text for said in response.about] == ["What came."]
+    assert lines == [{*found}] * 3
+    assert {each["doc_path"] for each in code} == {*narrowed} == {*found}
 
 
 @pytest.mark.parametrize("way", ["delete", "ignore"])

@@ -48,7 +48,7 @@ from kb_core.errors import (
     KbError,
     NotIndexed,
 )
-from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
+from kb_core.filters import Filter, Glob, OneOf, Or, all_of, at_or_below, literal_glob
 from kb_core.ids import text_hash
 from kb_core.search import GrepQuery, SearchQuery
 from kb_core.values import dataclass, field, lazy_pattern, replace
@@ -119,8 +119,9 @@ class Place:
     def where(self) -> Filter | None:
         """What passes: all that is at the folder or below."""
         assert self.source is not None  # noqa: S101 - a workspace is not narrowed
-        deep = "/**" if self.folders[0].is_dir() else ""
-        below = Glob(f"/{literal_glob(self.below)}{deep}") if self.below else None
+        is_folder = self.folders[0].is_dir()
+        at = Glob(f"/{literal_glob(self.below)}/**") if is_folder else at_or_below(self.below)
+        below = at if self.below else None
         where = all_of([OneOf("source_id", (self.source.id,)), below])
         if where is None or not self.within:
             return where

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from kb_core.ids import enclosed_path
 from kb_core.media import Media, TrustLevel
 from kb_core.values import dataclass, lazy_pattern
 
@@ -33,6 +34,7 @@ __all__ = [
     "all_of",
     "alternatives_of",
     "as_value",
+    "at_or_below",
     "literal_glob",
     "values_of",
 ]
@@ -315,6 +317,14 @@ def all_of(parts: Iterable[Filter | None]) -> Filter | None:
 def literal_glob(path: str) -> str:
     """Return *path* as a pattern that matches nothing else: folders may be called ``[id]``."""
     return "".join(f"\\{c}" if c in "*?[\\" else c for c in path)
+
+
+def at_or_below(path: str) -> Or:
+    """Return what *path* stands for: a file with all that is in it, or what is in a folder."""
+    here = literal_glob(path)
+    return Or(
+        (OneOf("path", (path,)), *map(Glob, (f"/{here}/**", f"/{enclosed_path(here, '**')}")))
+    )
 
 
 _MOST_ALTERNATIVES = 64

@@ -34,7 +34,7 @@ from kb_app.shown import as_given
 from kb_core import wire
 from kb_core.citations import CodeSpan, LineSpan, citation_of
 from kb_core.errors import InvalidInput, KbError
-from kb_core.filters import And, Filter, Glob, OneOf, Or, all_of, literal_glob
+from kb_core.filters import And, Filter, OneOf, Or, all_of, at_or_below
 from kb_core.ports import IndexSnapshot, StoredChunk
 from kb_core.search import MAX_QUERIES, FileRole, SearchQuery
 from kb_core.values import dataclass, replace
@@ -78,15 +78,11 @@ def path_filter(normal: str) -> Filter | None:
     """Return what passes below *normal*, or is that file; ``None`` where it is empty."""
     if not normal:
         return None
-    here = _below(normal)
+    here = at_or_below(normal)
     repo, _, rest = normal.partition("/")
     inside = OneOf("repo", (repo,))
-    there = And((inside, Or(tuple(_below(rest))))) if rest else inside
-    return Or((*here, there))
-
-
-def _below(path: str) -> list[Filter]:
-    return [OneOf("path", (path,)), Glob(f"/{literal_glob(path)}/**")]
+    there = And((inside, at_or_below(rest))) if rest else inside
+    return Or((here, there))
 
 
 def _bad_path(path: str, why: str) -> InvalidInput:

@@ -15,6 +15,7 @@ from kb_core.control import ADDED_SOURCE
 from kb_core.errors import InvalidInput
 from kb_core.filters import (
     FILTERS,
+    And,
     Filter,
     FilterSpec,
     Glob,
@@ -26,10 +27,11 @@ from kb_core.filters import (
     all_of,
     alternatives_of,
     as_value,
+    at_or_below,
     literal_glob,
     values_of,
 )
-from kb_core.ids import parse_id_prefix
+from kb_core.ids import enclosed_path, parse_id_prefix
 from kb_core.media import MEDIA_ALIASES, Media, TrustLevel
 from kb_core.search import SearchFilters
 from kb_core.text import nfc, quoted
@@ -290,7 +292,7 @@ def _compiled(  # noqa: C901, PLR0911 - one per kind
         case "until":
             return Range(row.field, high=_last_second(row, *values))
         case "id":
-            return OneOf(row.field, tuple(_doc_id(row, value, snapshot) for value in values))
+            return _of_doc(row, values[0], snapshot)
 
 
 def tagged(tags: Sequence[str]) -> Tagged:
@@ -347,10 +349,12 @@ def globs_of(name: str, pattern: str, count: Callable[[Filter], int]) -> tuple[G
     _check_unicode(name, pattern)
     called = nfc(pattern)
     if called != pattern and count(OneOf("path", (pattern,))):
-        return (Glob(f"/{literal_glob(pattern)}"),)  # another file has its accents together
+        # Another file has its accents together.
+        return _with_place(Glob(f"/{literal_glob(pattern)}"), count)
     if "[" in pattern and count(OneOf("path", (called,))):
         is_glob = pattern.count("[") <= pattern.count("]")
-        return (Glob(f"/{literal_glob(called)}"), *([glob_of(name, pattern)] if is_glob else ()))
+        itself = _with_place(Glob(f"/{literal_glob(called)}"), count)
+        return (*itself, *([glob_of(name, pattern)] if is_glob else ()))
     several = alternatives_of(pattern)
     is_one = several == [pattern] or (
         len(pattern) <= _LONGEST_GLOB and count(glob_of(name, pattern))
@@ -360,19 +364,20 @@ def globs_of(name: str, pattern: str, count: Callable[[Filter], int]) -> tuple[G
 
 
 def _with_place(glob: Glob, count: Callable[[Filter], int]) -> tuple[Glob, ...]:
-    """Return a pattern, and where it ends in a name, what is in folders of that name.
+    """Return a pattern, with what is in the files that it names, and in folders of such a name.
 
     What is below a file is that file: ``{src,setup.py}/**`` names it.
     """
     name = _ESCAPED.sub("x", glob.pattern).rpartition("/")[2]
-    if name and not _WILD.search(name):
-        folder = Glob(f"{glob.pattern}/")
-        return (glob, folder) if count(folder) else (glob,)
+    if name not in {"", "**"}:
+        held = Glob(enclosed_path(glob.pattern, ""))
+        inside = (held,) if _WILD.search(name) else (Glob(f"{glob.pattern}/"), held)
+        return (glob, *filter(count, inside))
     place = glob.pattern.removesuffix("**").removeprefix("./").removeprefix("/")
     if not place.endswith("/") or _WILD.search(_ESCAPED.sub("", place)):
         return (glob,)
     file = Glob(f"/{place[:-1]}")
-    return (file,) if count(file) else (glob,)
+    return _with_place(file, count) if count(file) else (glob,)
 
 
 def _rank(row: FilterSpec, level: str) -> int:
@@ -397,12 +402,17 @@ def epoch_of(name: str, value: str) -> int:
         ) from error
 
 
-def _doc_id(row: FilterSpec, given: str, snapshot: IndexSnapshot) -> str:
+def _of_doc(row: FilterSpec, given: str, snapshot: IndexSnapshot) -> Filter:
+    """Return what passes as a document: it, and of one without a passage what is in its file."""
     prefix = parse_id_prefix(given, what=row.name)
     found = snapshot.find_docs(prefix, 2)
     if len(found) > 1:
         raise _bad(row.name, given, "the beginning of one id alone: give more digits")
-    return found[0]["doc_id"] if found else prefix
+    itself = OneOf(row.field, (found[0]["doc_id"] if found else prefix,))
+    if not found or found[0]["chunk_count"]:
+        return itself
+    own = OneOf("source_id", (found[0]["source_id"],))
+    return Or((itself, And((own, at_or_below(found[0]["path"])))))
 
 
 def _bad(name: str, value: str, expected: str) -> InvalidInput:

@@ -28,7 +28,8 @@ from kb_app._search.roles import is_late
 from kb_app._search.scanning import Scan
 from kb_core import wire
 from kb_core.citations import Citation, LineSpan, citation_of
-from kb_core.filters import Filter, Glob, OneOf, Or, all_of, literal_glob
+from kb_core.filters import Filter, Glob, OneOf, Or, all_of, at_or_below, literal_glob
+from kb_core.ids import enclosed_path
 from kb_core.media import Media
 from kb_core.ports import IndexSnapshot, StoredChunk, StoredDoc
 from kb_core.search import GrepQuery
@@ -215,7 +216,7 @@ def _below(snapshot: IndexSnapshot, path: str) -> Filter | None:
         typed = tuple(places_of(snapshot, read, None, around=True))
         spelled = dict.fromkeys((typed, tuple((source, nfc(inside)) for source, inside in typed)))
         name = literal_glob(nfc(read).strip("/"))
-        ends = Or((Glob(f"**/{name}"), Glob(f"**/{name}/**")))
+        ends = Or(tuple(Glob(f"**/{name}{end}") for end in ("", "/**", enclosed_path("", "**"))))
         for where in (*(_at_any(places) for places in spelled), ends):
             if snapshot.count_docs(where):
                 return where
@@ -237,7 +238,7 @@ def _at(path: str) -> Filter | None:
     path = path.removeprefix("./").rstrip("/")
     if path in {"", "."}:
         return None
-    return Or((OneOf("path", (path,)), Glob(f"/{literal_glob(path)}/**")))
+    return at_or_below(path)
 
 
 # ------------------------------------------------------------------------ order

@@ -27,7 +27,7 @@ from kb_app._search.hits import Renderer
 from kb_app._search.ranking import LeftOut, Row, as_ranked, page_of, with_more
 from kb_core.control import Control
 from kb_core.errors import InvalidInput, StaleCursor
-from kb_core.ids import blake2b
+from kb_core.ids import blake2b, enclosed_path
 from kb_core.media import SearchMode
 from kb_core.search import (
     CHARS_PER_TOKEN,
@@ -374,7 +374,8 @@ def about_of(hits: Sequence[Hit], said: Sequence[SaidAbout]) -> tuple[SaidAbout,
     found: dict[SaidAbout, None] = {}
     for hit in hits:
         for about in said:
-            is_below = not about.path or f"{hit.doc_path}/".startswith(f"{about.path}/")
+            below = (f"{about.path}/", enclosed_path(about.path, ""))
+            is_below = not about.path or f"{hit.doc_path}/".startswith(below)
             if hit.source_id == about.source_id and is_below:
                 found[about] = None
     return tuple(found)
