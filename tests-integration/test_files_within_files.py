@@ -267,6 +267,31 @@ def test_what_is_narrowed_to_a_file_by_its_path_or_id_finds_what_is_in_it(
     assert {each["doc_path"] for each in code} == {*narrowed} == {*found}
 
 
+@pytest.mark.parametrize(
+    ("things", "read"),
+    [
+        ({"docs/plan.md": "P", "o.md": "O", "z/long.md": "L"}, "x.zip"),
+        ({"docs/deep/a.md": "A", "docs/b.md": "B"}, "x.zip"),
+        ({"a.epub": INNER, "b.md": "B"}, "x.zip"),
+        ({"docs/plan.md": "P"}, "x.zip!/docs/plan.md"),
+        ({"a.epub": INNER}, "x.zip!/a.epub"),
+    ],
+)
+def test_a_packed_file_is_read_for_its_archive_only_where_it_is_all_of_it(
+    notes: Notes, things: dict[str, str | bytes], read: str
+) -> None:
+    notes.config = replace(notes.config, ingest=replace(notes.config.ingest, archives=True))
+    with zipfile.ZipFile(notes.folder / "x.zip", "w") as archive:
+        for name, thing in things.items():
+            archive.writestr(name, thing)
+    notes.ingest()
+
+    with notes.open() as kb:
+        asked = kb.fetch("x.zip"), kb.fetch(notes.docs()["x.zip"]), kb.fetch("x.zip:1")
+        outline = kb.outline("x.zip")
+    assert {found["doc_path"] for found in (*asked, outline)} == {read}
+
+
 @pytest.mark.parametrize("way", ["delete", "ignore"])
 def test_a_file_that_goes_takes_what_is_in_it_along(notes: Notes, way: str) -> None:
     (notes.folder / "p.epub").write_bytes(parcel("L", [("a.md", "apple")]))

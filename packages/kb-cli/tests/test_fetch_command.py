@@ -67,6 +67,21 @@ def test_a_document_and_a_span_are_verbatim() -> None:
     assert span.stdout == "[notes/a.md § L1-L3]\n# A\n\none\n"
 
 
+@pytest.mark.parametrize(("text", "is_told"), [("", True), ("# A\n", False)])
+def test_what_is_within_a_document_without_a_text_is_told(text: str, *, is_told: bool) -> None:
+    said = "warning: in.mbox has no text of its own; 2 documents within it, to be fetched by path"
+    told = f"{said}, such as in.mbox!/1.eml\n" if is_told else ""
+    kb = knowledge_base()
+    with kb:
+        found: dict[str, Any] = {**kb.fetch_doc(DOC_ID), "text": text, "doc_path": "in.mbox"}
+        known: dict[str, Any] = {**kb.inspect_doc(DOC_ID)}
+    known["enclosed"] = ["in.mbox!/1.eml", "in.mbox!/2.eml"]
+    kb = knowledge_base({"fetch": found, "fetch_doc": found, "inspect_doc": known})
+
+    assert run("fetch", "in.mbox", kb=kb).stderr == told
+    assert run("fetch", "doc", "in.mbox", kb=kb).stderr == told
+
+
 def test_a_cut_is_told_on_stderr() -> None:
     kb = knowledge_base()
     with kb:

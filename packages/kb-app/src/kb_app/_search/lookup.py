@@ -160,12 +160,15 @@ def _is_left_out(snapshot: IndexSnapshot, text: str, source: str | None) -> bool
 
 
 def unpacked(snapshot: IndexSnapshot, doc: StoredDoc) -> StoredDoc:
-    """Return the document that is read for one: of a packed file that which is in it."""
+    """Return the document that is read for one: of a packed file the one file that is in it."""
     if doc["media"] != Media.ARCHIVE:
         return doc
-    inside = Glob(f"/{enclosed_path(literal_glob(doc['path']), '*')}")
+    inside = Glob(f"/{enclosed_path(literal_glob(doc['path']), '**')}")
     held = snapshot.docs(all_of([inside, _within(doc["source_id"])]))
-    return min(held, key=lambda each: len(each["path"]), default=doc)
+    first = next(iter(held), doc)
+    further = (each["path"] for each in held if each["doc_id"] != first["doc_id"])
+    is_one = all(path.startswith(enclosed_path(first["path"], "")) for path in further)
+    return first if is_one else doc
 
 
 def document_named(

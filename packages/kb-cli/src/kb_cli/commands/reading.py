@@ -18,6 +18,7 @@ from kb_core.errors import InvalidInput, IoError
 from kb_core.ids import is_id_prefix
 
 if TYPE_CHECKING:
+    from kb_app import KnowledgeBase
     from kb_app.drawing import Picture
     from kb_app.editors import FilePlace
 
@@ -85,14 +86,14 @@ def _at(cli: CliContext, places: tuple[str, ...], max_tokens: int | None, is_all
     max_tokens = _bounded(cli, max_tokens, is_all=is_all)
     with cli.open() as kb:
         if len(places) == 1:
-            _show(cli, kb.fetch(places[0], max_tokens=max_tokens))
+            _tell(cli, kb, kb.fetch(places[0], max_tokens=max_tokens))
             return
         found = kb.fetch_many(places, max_tokens=max_tokens)
-    if cli.as_json:
-        cli.print_json(found)
-    for one in found["results"]:
-        if not cli.as_json and one["result"] is not None:
-            _show(cli, one["result"])
+        if cli.as_json:
+            cli.print_json(found)
+        for one in found["results"]:
+            if not cli.as_json and one["result"] is not None:
+                _tell(cli, kb, one["result"])
     failed = [one["error"] for one in found["results"] if one["error"] is not None]
     for error in failed:
         cli.warn(f"{error['message']}{' (' + error['hint'] + ')' if error['hint'] else ''}")
@@ -156,8 +157,7 @@ def _doc(cli: CliContext, doc_id: str, max_tokens: int | None, is_all: bool) -> 
     """Print the text of a document; of a very long one, on a terminal, the beginning."""
     max_tokens = _bounded(cli, max_tokens, is_all=is_all)
     with cli.open() as kb:
-        result = kb.fetch_doc(doc_id, max_tokens=max_tokens)
-    _show(cli, result)
+        _tell(cli, kb, kb.fetch_doc(doc_id, max_tokens=max_tokens))
 
 
 @command("span", example="kebab fetch span notes/search.md 12 34")
@@ -175,6 +175,16 @@ def _span(
     with cli.open() as kb:
         result = kb.fetch_span(doc_id, start, end, max_tokens=max_tokens)
     _show(cli, result)
+
+
+def _tell(cli: CliContext, kb: KnowledgeBase, found: Shown) -> None:
+    """Show a text, and of a document without one, such as a mailbox, what is within it."""
+    _show(cli, found)
+    if found["kind"] == "doc" and not found["text"].strip():
+        paths = kb.inspect_doc(found["doc_id"]).get("enclosed", ())
+        within = f"{count(len(paths), 'document')} within it, to be fetched by path"
+        for path in paths[:1]:
+            cli.warn(f"{found['doc_path']} has no text of its own; {within}, such as {path}")
 
 
 def _bounded(cli: CliContext, max_tokens: int | None, *, is_all: bool) -> int | None:
