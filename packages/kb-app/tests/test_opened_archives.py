@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tarfile
@@ -181,6 +182,33 @@ def test_locked_files_and_damaged_ones_cost_themselves() -> None:
     skip = opened(odd)
     assert isinstance(skip, Skip)
     assert skip.detail == "a.md is not indexed: it is packed by method 14"
+
+
+_CUT = "its end is missing, as of a file that was cut off"
+
+
+@pytest.mark.parametrize("inner", [zipped(FILES), zipped({"only.md": b"Text."})])
+@pytest.mark.parametrize("cut", [30, 60, 150])
+def test_a_zip_that_is_cut_off_has_not_the_files_of_one_within_it(inner: bytes, cut: int) -> None:
+    held = {"plan.md": b"Outer plan.", "more.md": b"Outer, too."}
+    data = zipped({**held, "in.zip": inner}, zipfile.ZIP_STORED)
+    junk = data + b"\0" * 40
+
+    assert opened(data[:-cut]) == Skip("unreadable", f"it cannot be unpacked: {_CUT}")
+    assert {"in.zip", *held} <= {*read(junk)[1]} == {*read(data)[1]}
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+@pytest.mark.parametrize("left", [1024, 1524, 2048, 2500])
+def test_a_tar_that_is_cut_off_says_so(mode: str, left: int) -> None:
+    whole = tarred({f"{name}.md": b"Text." for name in "abc"})
+    cut = whole[:left] if mode == "w" else gzip.compress(whole[:left])
+
+    own, found = read(cut, "a.tar" if mode == "w" else "a.tgz")
+
+    assert [*found] == ["a.md", "b.md"][: left // 1024]
+    assert own.parsed.warnings == (f"it is damaged, and read as far as it is whole: {_CUT}",)
+    assert not read(tarred(FILES), "a.tar")[0].parsed.warnings
 
 
 def test_an_archive_within_an_archive_is_opened_to_a_depth_of_three() -> None:

@@ -21,7 +21,7 @@ from lzma import LZMAError
 from typing import IO, NamedTuple
 
 from kb_app._ingest.judging.decode import FileContent
-from kb_app._ingest.making.containers import LOCKED, Refused, check_unpacked
+from kb_app._ingest.making.containers import LOCKED, Refused, check_unpacked, open_zip
 from kb_app._ingest.seeing.ignore import root_scope
 from kb_core.documents import Enclosure, ReadingLimits
 from kb_core.ingest import SkipReason
@@ -118,7 +118,7 @@ def _members(data: bytes, most: int) -> Iterator[_Member]:
 
 
 def _of_zip(data: bytes) -> Iterator[_Member]:
-    with zipfile.ZipFile(BytesIO(data)) as archive:
+    with open_zip(data) as archive:
         for info in archive.infolist():
             created = None
             with suppress(ValueError):
@@ -162,6 +162,11 @@ def _of_tar(data: bytes, most: int) -> Iterator[_Member]:
                     created,
                     partial(archive.extractfile, info),
                 )
+        assert archive.fileobj is not None  # noqa: S101 - it was opened
+        archive.fileobj.seek(archive.offset)
+        end = archive.fileobj.read(tarfile.BLOCKSIZE)
+        if len(end) < tarfile.BLOCKSIZE or any(end):  # tarfile takes that for an end, too
+            raise tarfile.ReadError("its end is missing, as of a file that was cut off")
 
 
 def _ignoring() -> Callable[[str], bool]:

@@ -22,12 +22,15 @@ from kb_core.documents import ReadingLimits
 from kb_core.ingest import SkipReason
 
 __all__ = ["LOCKED", "Element", "Events", "Flat", "Locals", "Package", "Refused", "local"]
-__all__ += ["check_unpacked", "locked_out"]
+__all__ += ["check_unpacked", "locked_out", "open_zip"]
 
 LOCKED = "it is locked with a password"
 
 _BLOCK = 1 << 18
 _BEGINS, _ENDS = b"PK\3\4", b"PK\5\6"
+_OFFSET_AT = 42
+"""Where an entry of the list of files says, in four bytes, where its file is."""
+_CUT = "its end is missing, as of a file that was cut off"
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Of the others, a block may unpack to anything at once; no office program uses them."""
 _IS_LOCKED = 0x1
@@ -79,12 +82,10 @@ class Package:
         self._size = len(data)
         self._unpacked = 0
         try:
-            self._archive = zipfile.ZipFile(io.BytesIO(data))
+            self._archive = open_zip(data)
             members = self._archive.infolist()
         except (*_BROKEN, NotImplementedError) as error:
-            is_cut = data.startswith(_BEGINS) and _ENDS not in data
-            why = "its end is missing, as of a file that was cut off" if is_cut else error
-            raise Refused(SkipReason.UNREADABLE, f"it is no archive: {why}") from error
+            raise Refused(SkipReason.UNREADABLE, f"it is no archive: {error}") from error
         if len(members) > limits.members:
             raise _too_large(f"{len(members):,} files in it", "members", f"{limits.members:,}")
         self._members = {_key(member.filename): member for member in members}
@@ -137,6 +138,28 @@ class Package:
             what = f"{limits.unpacked_mb} MB"
             raise _too_large("it unpacks to more", "unpacked_mb", what)
         check_unpacked(f"{name} in it", size, packed, limits)
+
+
+def open_zip(data: bytes) -> zipfile.ZipFile:
+    """Open a zip archive, and none that is within it.
+
+    Raises ``zipfile.BadZipFile`` for what is none, and where the list of its files was cut off:
+    the last such list that is left may be that of an archive in it.
+    """
+    is_begun = data.startswith(_BEGINS)
+    if is_begun and _ENDS not in data:
+        raise zipfile.BadZipFile(_CUT)
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    if is_begun and _is_displaced(archive, data):
+        raise zipfile.BadZipFile(_CUT)
+    return archive
+
+
+def _is_displaced(archive: zipfile.ZipFile, data: bytes) -> bool:
+    """Say whether the files of an archive lie further on than its list of them says."""
+    at = archive.start_dir + _OFFSET_AT
+    said = int.from_bytes(data[at : at + 4], "little")
+    return any(first.header_offset > said for first in archive.infolist()[:1])
 
 
 def check_unpacked(name: str, size: int, packed: int, limits: ReadingLimits) -> None:
