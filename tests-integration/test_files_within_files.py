@@ -349,6 +349,18 @@ def test_files_too_deep_within_files_are_named_and_left_out(notes: Notes) -> Non
     assert warning == "in.epub is not indexed: it is more than 3 files deep"
 
 
+def parsed_files(patch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that the path of each file is added to that is parsed from now on."""
+    parsed, parse = list[str](), parsing.parse
+
+    def told(source: SourceFile, *rest: Any) -> Any:  # noqa: ANN401 - as it is defined
+        parsed.append(source.path)
+        return parse(source, *rest)
+
+    patch.setattr(parsing, "parse", told)
+    return parsed
+
+
 def test_what_is_as_it_was_within_a_file_is_not_made_again(
     notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,14 +368,8 @@ def test_what_is_as_it_was_within_a_file_is_not_made_again(
     file = notes.folder / "p.epub"
     file.write_bytes(parcel("L", [("a.md", "apple"), ("in.epub", inner), ("b.md", "banana")]))
     notes.ingest()
-    before, parsed = notes.docs(), list[str]()
-    parse = parsing.parse
-
-    def told(source: SourceFile, *rest: Any) -> Any:  # noqa: ANN401 - as it is defined
-        parsed.append(source.path)
-        return parse(source, *rest)
-
-    monkeypatch.setattr(parsing, "parse", told)
+    before = notes.docs()
+    parsed = parsed_files(monkeypatch)
     file.write_bytes(parcel("L", [("a.md", "apple"), ("in.epub", inner), ("c.md", "cherry")]))
     (item,) = notes.ingest().items or ()
 
@@ -378,6 +384,26 @@ def test_what_is_as_it_was_within_a_file_is_not_made_again(
         assert not any(hit.stale for hit in kb.search(SearchQuery(text="apple")).hits)
     notes.ingest(force=True)
     assert len(parsed) == 2 + 5
+
+
+def test_nor_is_it_within_a_file_that_only_its_bytes_tell_to_hold_files(
+    packed: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = [{"id": str(n), "content": f"Note {n}\r\nof the lemur."} for n in range(3)]
+    exported = packed.folder / "notes.json"
+    exported.write_text(json.dumps({"activeNotes": notes[:2], "trashedNotes": []}))
+    packed.ingest()
+    before = packed.docs()
+    parsed = parsed_files(monkeypatch)
+
+    with zipfile.ZipFile(packed.folder / "q.zip", "a") as archive:
+        archive.writestr("new.md", "The okapi, again.")
+    exported.write_text(json.dumps({"activeNotes": notes, "trashedNotes": []}))
+    packed.ingest()
+
+    assert parsed == ["notes.json", "notes.json!/Note 2.md", "q.zip", "q.zip!/new.md"]
+    assert before.items() < packed.docs().items()
+    assert len(packed.found("okapi")) == 6
 
 
 def test_what_waits_for_a_later_phase_is_found_before_as_far_as_it_is_known(notes: Notes) -> None:

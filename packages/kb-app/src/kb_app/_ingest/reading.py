@@ -104,7 +104,7 @@ class Reader:
         return (
             known is not None
             and known.state is FileState.INDEXED
-            and medium_of(file.media).holds_files
+            and medium_of(known.media or file.media).holds_files  # a name need not tell
             and not self.options.force
             and has_these_settings(file, known, settings_for(want, self.settings))
         )
