@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import stat
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
@@ -126,6 +127,18 @@ def test_names_lead_nowhere_but_below_their_archive_and_are_all_different() -> N
     ]  # fmt: skip
     assert len(found) == len(names)
     assert all(enclosed_bytes(f"a.zip!/{name}", "a.zip", data) for name in found)
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFIFO])
+def test_links_and_devices_in_a_zip_are_left_alone(kind: int) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, mode in (("a.md", 0), ("b.md", stat.S_IFREG), ("c.md", 0xFFFF), ("d.md", kind)):
+            member = zipfile.ZipInfo(name)
+            member.external_attr = mode << 16
+            archive.writestr(member, f"/home/ann/{name}")
+
+    assert [*read(out.getvalue())[1]] == ["a.md", "b.md", "c.md"]
 
 
 def test_a_file_without_a_name_has_one() -> None:

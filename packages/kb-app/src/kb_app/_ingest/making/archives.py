@@ -8,6 +8,7 @@ is not read.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import tarfile
 import zipfile
@@ -33,6 +34,7 @@ _BLOCK = 1 << 18
 _IS_LOCKED, _IS_UTF8 = 0x1, 0x800
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Of the others, a block may unpack to anything at once."""
+_LINKS_AND_DEVICES = {stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO, stat.S_IFSOCK}
 _NO_DATE = 1980
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, OSError,
            ValueError, LookupError, RuntimeError, NotImplementedError, struct.error)  # fmt: skip
@@ -125,7 +127,8 @@ def _of_zip(data: bytes) -> Iterator[_Member]:
                 created = datetime(*info.date_time, tzinfo=UTC)
             unread = f"it is packed by method {info.compress_type}"
             unread = "" if info.compress_type in _METHODS else unread
-            if not info.filename.endswith("/"):
+            is_other = stat.S_IFMT(info.external_attr >> 16) in _LINKS_AND_DEVICES
+            if not (is_other or info.filename.endswith("/")):
                 yield _Member(
                     _zip_name(info),
                     info.file_size,
