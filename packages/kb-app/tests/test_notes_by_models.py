@@ -273,12 +273,29 @@ def test_what_a_model_hands_in_does_not_pass_for_a_file_of_a_source(
     assert sorted(left) == ["_added", "_added", "notes"]
 
 
-@pytest.mark.parametrize("uri", ["plan.md", "./plan.md", "notes/plan.md"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "plan.md",
+        "./plan.md",
+        "notes/plan.md",
+        "plan.md:3",
+        "plan.md#L3",
+        "plan.md, p. 2",
+        "notes%2Fplan.md",
+        r"notes\plan.md",
+        "plan.md!/within.md",
+        "file://{folder}/notes/plan.md:3",
+        "~/notes/plan.md",
+    ],
+)
 def test_a_model_does_not_bring_back_a_forgotten_file_by_its_name(
-    config: Config, tmp_path: Path, uri: str
+    config: Config, tmp_path: Path, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     file = tmp_path / "notes/plan.md"
     file.write_text("In May.\n", "utf-8")
+    uri = uri.format(folder=tmp_path)
     with open_here(replace(config, mcp=Mcp())) as kb:
         list(kb.ingest(IngestOptions()))
         kb.forget("doc", [str(file)], dry_run=False)

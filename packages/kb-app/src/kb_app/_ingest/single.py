@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
@@ -57,9 +57,10 @@ from kb_app.config import Config
 from kb_app.paths import environment, from_argument, path_given
 from kb_core.control import ADDED_SOURCE
 from kb_core.errors import ConfigInvalid, DocNotFound, InvalidInput
-from kb_core.ids import doc_id
+from kb_core.ids import doc_id, enclosing_paths
 from kb_core.ingest import IngestEvent, ItemKind, SkipReason
 from kb_core.records import FileRecord
+from kb_core.text import nfc
 from kb_core.values import replace
 
 __all__ = [
@@ -115,7 +116,7 @@ def add_file_by_model(
         return
     offer = _from_folder(config, where, parts, place_in(folders, real))
     with open_run as run:
-        _refuse_forgotten(run, offer)
+        _refuse_forgotten(run, offer.file.path, [(ADDED_SOURCE, "/", offer.file.path)])
         yield from _recorded(run, "ingest_file", offer)
 
 
@@ -154,7 +155,9 @@ def _add_text(
         _refuse_less_trusted(run, offer)
         if by_person:
             take_back(run.session.data, ADDED_SOURCE, offer.file.path, "/")
-        _refuse_forgotten(run, offer, () if by_person else source_specs(config, ()))
+        else:
+            key = offer.file.path
+            _refuse_forgotten(run, key, _files_meant(source_specs(config, ()), key))
         yield from _recorded(run, "ingest_text", offer)
 
 
@@ -335,21 +338,32 @@ def _refuse_less_trusted(run: Run, offer: Offer) -> None:
         )
 
 
-def _refuse_forgotten(run: Run, offer: Offer, specs: Iterable[SourceSpec] = ()) -> None:
+def _refuse_forgotten(run: Run, key: str, files: Iterable[tuple[str, str, str]]) -> None:
     """Raise ``InvalidInput`` for what a person had forgotten: only a person takes that back.
 
-    Of *specs*, a file that was is not to come back by its name, either.
+    *key* names *files*, each a source, its folder and a path in there; they are forgotten with
+    the file that they are within.
     """
-    key, forgotten = offer.file.path, read_forgotten(run.session.data)
-    files = ((spec, path) for spec in specs for path in meant_inside(spec.root, key))
-    if forgotten.has(ADDED_SOURCE, key, "/") or any(
-        forgotten.has(spec.source_id, path, spec.root) for spec, path in files
-    ):
+    forgotten = read_forgotten(run.session.data)
+    places = ((source, root, at) for source, root, path in files for at in enclosing_paths(path))
+    if any(forgotten.has(source, path, root) for source, root, path in places):
         raise InvalidInput(
-            f"the person had {offer.file.path!r} forgotten",
+            f"the person had {key!r} forgotten",
             hint="only the person can add it again, with 'kebab ingest-file' or 'ingest-stdin'",
-            details={"field": "path", "value": offer.file.path},
+            details={"field": "path", "value": key},
         )
+
+
+def _files_meant(specs: Sequence[SourceSpec], key: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the files, of those that were added and of *specs*, that whoever types *key* means."""
+    from kb_app._search.lookup import paths_read
+
+    for path in map(nfc, paths_read(key)):
+        yield ADDED_SOURCE, "/", path
+        meant = os.path.expanduser(path)  # noqa: PTH111 - leaves an unknown user alone
+        for spec in specs:
+            for below in meant_inside(spec.root, meant):
+                yield spec.source_id, spec.root, below
 
 
 def _recorded_row(run: Run, keys: Sequence[str]) -> FileRecord | None:

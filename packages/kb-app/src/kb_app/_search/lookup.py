@@ -63,6 +63,7 @@ __all__ = [
     "no_span",
     "origin_of",
     "paths_named",
+    "paths_read",
     "places_of",
     "shared_paths",
     "slashed_path",
@@ -151,6 +152,11 @@ def named_in_full(
 
 def _places_read(text: str) -> list[tuple[Span | _Lines | None, str]]:
     return [(place, path) for path, place in _readings(text) if is_utf8(path)]
+
+
+def paths_read(text: str) -> list[str]:
+    """Return the paths that *text* may be read as, itself first: places are printed with them."""
+    return list(dict.fromkeys(path for _, path in _places_read(text)))
 
 
 def _is_left_out(snapshot: IndexSnapshot, text: str, source: str | None) -> bool:
@@ -328,7 +334,7 @@ def files_named(snapshot: IndexSnapshot, text: str) -> Sequence[StoredFile]:
 
 def taken_name(snapshot: IndexSnapshot, text: str) -> str | None:
     """Return the path of a file of a source that *text* names, in full or by its end, if any."""
-    read = [path for _, path in _places_read(text)]
+    read = paths_read(text)
     endings = [where for path in read if (where := _ending(path))]
     roots = [(id_, of["root"]) for id_, of in snapshot.control.sources.items() if of.get("root")]
     above = [
