@@ -75,6 +75,15 @@ def test_a_run_is_narrowed_to_what_the_walk_calls_a_file(config: Config, tmp_pat
     assert spec.narrow == ("café.md",)
 
 
+@pytest.mark.parametrize("within", ["x.md", "b.zip!/x.md", "x" * 300])
+def test_a_run_of_what_is_in_a_file_is_of_the_file(
+    config: Config, tmp_path: Path, within: str
+) -> None:
+    (spec,) = source_specs(config, (str(tmp_path / f"notes/a.md!/{within}"),))
+
+    assert spec.narrow == ("a.md",)
+
+
 def test_a_run_of_a_source_and_a_part_of_it_is_of_all_of_it(config: Config, tmp_path: Path) -> None:
     top, part = str(tmp_path / "notes"), str(tmp_path / "notes/a.md")
 

@@ -88,6 +88,33 @@ def test_a_move_that_is_named_by_both_ends_is_a_move_and_all_that_is_named_is_on
     assert more == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("a.md", "a.md:1"),
+        ("a.md", "a.md#L1"),
+        ("a.md", "file://{root}/a.md:1-2"),
+        ("m.eml", "m.eml!/plan.md"),
+        ("m.eml", "m.eml!/plan.md:1"),
+    ],
+)
+def test_a_file_is_waited_for_by_a_place_in_it_as_hits_print_it(
+    config: Config, tmp_path: Path, name: str, path: str
+) -> None:
+    """It was told as deleted, since no file is called so."""
+    (tmp_path / "notes" / name).write_text("Subject: Otters\n\nA walrus wakes.\n", "utf-8")
+
+    with open_here(config) as kb:
+        there, unknown = kb.wait_for_fresh([path.format(root=tmp_path / "notes"), "z.md"])["files"]
+        walruses = found(kb, "walrus")
+        (tmp_path / "notes" / name).unlink()
+        (gone,) = kb.wait_for_fresh([path.format(root=tmp_path / "notes")])["files"]
+
+    assert (there["doc_path"], there["state"], walruses) == (name, "indexed", [name])
+    assert (gone["doc_path"], gone["state"]) == (name, "deleted")
+    assert unknown["detail"] == "there is no such file, and the index knows of none"
+
+
 @pytest.mark.parametrize("path", ["a" * 300, f"{'a' * 300}/b.md", "b/" * 2_500 + "c.md"])
 def test_what_is_too_long_for_the_system_is_not_there(config: Config, path: str) -> None:
     folder = next(iter(config.sources)).root

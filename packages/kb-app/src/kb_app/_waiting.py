@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, cast
 from kb_app._ingest.added.placing import allowed_folders, not_allowed, place_in
 from kb_app._ingest.seeing.files import inside, path_of
 from kb_app._ingest.settings import SourceSpec, source_specs
+from kb_app._search.lookup import paths_read
 from kb_app.config import Config
 from kb_app.paths import environment, from_argument
 from kb_core.clock import clamp_ns
 from kb_core.errors import InvalidInput, StoreBusy
 from kb_core.filters import And, OneOf
+from kb_core.ids import enclosing_paths
 from kb_core.records import FileState
 from kb_core.values import dataclass
 
@@ -36,6 +38,8 @@ __all__ = ["MOST_FILES", "Deadline", "SourceFile", "files_named", "wait"]
 MOST_FILES = 100
 """How many files one call may wait for."""
 _KEPT = "it is not there, and still found: its folder may be away, such as a disk, or ask again"
+_GONE = "there is no such file"
+_UNKNOWN = f"{_GONE}, and the index knows of none"
 _PAUSE_S = 0.1
 """Between two looks at what another process publishes."""
 
@@ -100,7 +104,7 @@ class SourceFile:
         elif not os.path.exists(self.real):
             reason, detail = "missing", _KEPT
             if not self.is_known(snapshot):
-                state, detail = FileState.DELETED.value, "there is no such file"
+                state, detail = FileState.DELETED.value, _GONE if row else _UNKNOWN
         known = row or {"size": 0, "mtime_ns": 0}
         names = ("raw_path", "media", "bytes_hash", "fingerprint", "doc_id", "error_code")
         blank = dict.fromkeys((*names, "processed_at", "changed_at"))
@@ -154,15 +158,22 @@ def _file_named(
     )
 
 
-def _meant(specs: Sequence[SourceSpec], path: str) -> list[str]:
-    """Return which real files *path* may mean: in a source, as hits print it, or from here."""
+def _meant(specs: Sequence[SourceSpec], text: str) -> list[str]:
+    """Return which real files *text* may mean: itself, or what has the place that it names.
+
+    Each is in a source, as hits print it, or from here.
+    """
+    read = [path for each in paths_read(text) for path in reversed(enclosing_paths(each))]
     try:
-        tried = [from_argument(path, environment())]
-        if not Path(path).is_absolute():
-            tried = [*(Path(spec.root, path) for spec in specs), *tried]
+        tried = [where for path in dict.fromkeys((text, *read)) for where in _tried(specs, path)]
         return [os.path.realpath(where) for where in tried]
     except (OSError, ValueError):
         return []
+
+
+def _tried(specs: Sequence[SourceSpec], path: str) -> list[Path]:
+    here = from_argument(path, environment())
+    return [here] if Path(path).is_absolute() else [*(Path(s.root, path) for s in specs), here]
 
 
 def _is_allowed(config: Config, real: str) -> bool:

@@ -49,7 +49,7 @@ from kb_app._trained import find_trained
 from kb_app.paths import environment
 from kb_core.documents import ChunkLimits, ReadingLimits, SourceFile
 from kb_core.errors import InvalidInput
-from kb_core.ids import fingerprint
+from kb_core.ids import enclosing_paths, fingerprint
 from kb_core.media import Media, TrustLevel
 from kb_core.values import as_dict, dataclass, field, replace
 
@@ -273,7 +273,7 @@ def _narrowed(config: Config, paths: Sequence[str]) -> dict[str, tuple[str, ...]
     whole: set[str] = set()
     tops = {source.id: os.path.realpath(source.root) for source in config.sources}
     for path in paths:
-        real = os.path.realpath(path)
+        real = _real_file(path)
         below = {id_: inside(real, top) for id_, top in tops.items()}
         if all(relative is None for relative in below.values()):
             command = "ingest-file" if Path(real).is_file() else "add"
@@ -287,6 +287,15 @@ def _narrowed(config: Config, paths: Sequence[str]) -> dict[str, tuple[str, ...]
                 narrow[id_] = (*narrow.get(id_, ()), path_of(tops[id_], relative))
                 whole |= set() if relative else {id_}
     return narrow | dict.fromkeys(whole, ())
+
+
+def _real_file(path: str) -> str:
+    """Return the real path of what is at *path*; of a document in a file, that of the file."""
+    real = os.path.realpath(path)
+    if os.path.lexists(real):
+        return real
+    # A path that is too long is that of no file, where ``Path`` would raise.
+    return next(filter(os.path.isfile, enclosing_paths(real)[::-1]), real)
 
 
 def fingerprint_of(
