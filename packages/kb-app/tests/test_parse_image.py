@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import struct
+import tracemalloc
 import zlib
 from base64 import b64decode
 from collections.abc import Sequence
@@ -445,6 +447,22 @@ def test_texts_that_are_made_to_hurt_cost_nothing_else() -> None:
         assert document.refused is None
         assert "aaaa" not in document.text
     assert parsed(with_exif(t010E="1" * 19_000 + "x ")).text == ""
+
+
+@pytest.mark.parametrize("tag", [0x010E, 0x02BC, 0x9C9B])
+def test_a_number_where_a_text_belongs_is_none_and_takes_no_memory(tag: int) -> None:
+    """As many zeros were made as it says, up to four gigabytes of them."""
+    exif = b"Exif\0\0MM\0*" + struct.pack(">IHHHIII", 8, 1, tag, 4, 1, 30_000_000, 0)
+    data = saved(BLANK, "JPEG", exif=exif)
+    parsed(data)  # what it loads is loaded
+
+    tracemalloc.start()
+    document = parsed(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (document.text, document.refused) == ("", None)
+    assert peak < 10_000_000
 
 
 # The order of reading

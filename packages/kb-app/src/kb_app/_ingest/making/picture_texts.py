@@ -18,7 +18,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_core.text import nfc
 from kb_core.values import dataclass, lazy_pattern
 
-__all__ = ["EXIF_TAGS", "Sources", "Wording", "wording_of"]
+__all__ = ["EXIF_TAGS", "Sources", "Wording", "exif_bytes", "wording_of"]
 
 _MOST_TEXT, _MOST_NAMES = 20_000, 500
 _DC = "http://purl.org/dc/elements/1.1/"
@@ -208,7 +208,7 @@ def _of_iptc(sources: Sources) -> Iterator[tuple[str, str]]:
 
 def _of_exif(sources: Sources) -> Iterator[tuple[str, str]]:
     for tag, kind in EXIF_TAGS.items():
-        data = _bytes((sources.exif or {}).get(tag))
+        data = exif_bytes((sources.exif or {}).get(tag))
         if tag in _OF_WINDOWS:
             text = data.decode("utf-16-le", "replace")
         elif tag == _USER_COMMENT:
@@ -219,12 +219,15 @@ def _of_exif(sources: Sources) -> Iterator[tuple[str, str]]:
             yield kind, part.strip("\0")
 
 
-def _bytes(value: object) -> bytes:
-    """Return the bytes of a value of EXIF; texts are decoded by the letter there."""
+def exif_bytes(value: object) -> bytes:
+    """Return the bytes of a value of EXIF; texts are decoded by the letter there.
+
+    A number has none, where ``bytes`` makes as many zeros.
+    """
     if isinstance(value, str):
         return value.encode("latin-1", "replace")
     with suppress(TypeError, ValueError):
-        return bytes(value)  # type: ignore[call-overload, no-any-return]
+        return bytes(value) if isinstance(value, Sequence) else b""
     return b""
 
 

@@ -16,7 +16,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kb_app._ingest.making.metadata import parse_date
-from kb_app._ingest.making.picture_texts import EXIF_TAGS, Sources
+from kb_app._ingest.making.picture_texts import EXIF_TAGS, Sources, exif_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Exif, Image
@@ -108,7 +108,7 @@ class Picture:
             inner = exif.get_ifd(_EXIF)
             xmp = self._image.info.get("xmp") or exif.get(_PACKET) or b""
             return Sources(
-                xmp=xmp.encode() if isinstance(xmp, str) else bytes(xmp),
+                xmp=xmp.encode() if isinstance(xmp, str) else exif_bytes(xmp),
                 iptc=self._iptc(),
                 exif={tag: exif.get(tag) or inner.get(tag) for tag in EXIF_TAGS},
                 is_big_endian=exif.endian == ">",
