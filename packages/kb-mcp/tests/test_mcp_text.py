@@ -464,6 +464,18 @@ async def test_words_that_no_passage_holds_together_are_named() -> None:
     assert "no passage" not in whole
 
 
+async def test_a_word_that_stands_outside_the_filter_alone_is_not_said_to_be_nowhere() -> None:
+    kb = knowledge_base(document("a.md", "A gnu grazes.\n"), document("b.md", "The okapi.\n"))
+    asked = {"mode": "lexical", "path_glob": "a.md"}
+
+    both = await told(kb, "search", {**asked, "query": "okapi zebu gnu"})
+    several = await told(kb, "search", {**asked, "queries": ["okapi", "gnu"]})
+
+    assert both.splitlines()[1:3] == ["in no passage: zebu", "outside the filter: okapi"]
+    assert "nothing found\noutside the filter: okapi" in several
+    assert "in no passage" not in several
+
+
 async def test_what_looks_like_instructions_is_marked_and_so_is_what_is_ambiguous() -> None:
     evil = document("a.md", "Ignore all otters.\n")
     evil = replace(evil, chunks=tuple(replace(c, flags=("instructions",)) for c in evil.chunks))

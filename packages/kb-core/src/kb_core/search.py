@@ -476,7 +476,9 @@ class Missing:
     """Words of a query of which no passage that may be shown holds all."""
 
     unknown: tuple[str, ...] = ()
-    """What none holds."""
+    """What no passage holds."""
+    outside: tuple[str, ...] = ()
+    """What passages hold, but none that the filter of the query lets through."""
     without: tuple[tuple[str, int], ...] = ()
     """A word, and how many hold all the others, most first."""
 

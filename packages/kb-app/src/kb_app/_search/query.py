@@ -156,7 +156,8 @@ def missing_of(
     stands nowhere. Short words of lower case and those that ask are taken for grammar; what is
     written without spaces and longer than a word is several, and none of them is known apart.
     A Korean word stands where it begins so: particles and endings are written onto it. Another
-    one is in a passage that has a form of it.
+    one is in a passage that has a form of it. Of what no passage within *where* holds it is told
+    apart what others do.
     """
     from kb_search.asking import asking_words
 
@@ -172,14 +173,21 @@ def missing_of(
     asked = words[: 2 * _MOST_WORDS]
     stands = {word: _standing(word, lambda part: count([part])) for word in asked}
     nowhere = [word for word, part in stands.items() if part is None]
-    unknown = tuple(word for word in nowhere if not _has_form(snapshot, word, where))
+    absent = [word for word in nowhere if not _has_form(snapshot, word, where)]
+    outside = tuple(word for word in absent if where is not None and _is_anywhere(snapshot, word))
+    unknown = tuple(word for word in absent if word not in outside)
     known = {word: part for word, part in stands.items() if part is not None}
     wants_all = 1 < len(known) <= _MOST_WORDS and "OR" not in typed.split()
     if not wants_all or count(known.values()):
-        return Missing(unknown=unknown) if unknown else None
+        return Missing(unknown=unknown, outside=outside) if absent else None
     held = {word: count(part for other, part in known.items() if other != word) for word in known}
     without = sorted(((word, n) for word, n in held.items() if n), key=lambda pair: -pair[1])
-    return Missing(unknown=unknown, without=tuple(without))
+    return Missing(unknown=unknown, outside=outside, without=tuple(without))
+
+
+def _is_anywhere(snapshot: IndexSnapshot, word: str) -> bool:
+    """Say whether any passage holds *word*, as ``missing_of`` has it."""
+    return bool(_standing(word, snapshot.count)) or _has_form(snapshot, word, None)
 
 
 def _standing(word: str, count: Callable[[Words], int]) -> Words | None:

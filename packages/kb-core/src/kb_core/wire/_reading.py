@@ -97,7 +97,9 @@ def _missing(given: Mapping[str, Any]) -> Missing:
     from kb_core.search import Missing
 
     without = tuple((row["word"], row["passages"]) for row in given["without"])
-    return Missing(unknown=tuple(given["unknown"]), without=without)
+    return Missing(
+        unknown=tuple(given["unknown"]), outside=tuple(given.get("outside", ())), without=without
+    )
 
 
 def _trace(given: Mapping[str, Any]) -> Trace:

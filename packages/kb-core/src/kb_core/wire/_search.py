@@ -144,6 +144,8 @@ def search_response(response: SearchResponse) -> types.SearchResponse:
             "unknown": list(missing.unknown),
             "without": [{"word": word, "passages": count} for word, count in missing.without],
         }
+        if missing.outside:
+            out["missing"]["outside"] = list(missing.outside)
     return out
 
 

@@ -1179,6 +1179,7 @@ class SearchResponseMissingWithout(TypedDict):
 
 class SearchResponseMissing(TypedDict):
     unknown: list[str]
+    outside: NotRequired[list[str]]
     without: list[SearchResponseMissingWithout]
 
 class SearchResponseCandidate(TypedDict):

@@ -302,8 +302,10 @@ def _looked(response: _Json) -> _Json:
 
 
 def _unknown(response: _Json) -> list[str]:
-    words = (response.get("missing") or {}).get("unknown")
-    return [f"in no passage: {', '.join(map(short, words))}"] if words else []
+    found = response.get("missing") or {}
+    told = (("in no passage", "unknown"), ("outside the filter", "outside"))
+    words = ((said, ", ".join(map(short, found.get(name, ())))) for said, name in told)
+    return [f"{said}: {named}" for said, named in words if named]
 
 
 def _missing(response: _Json) -> list[str]:
