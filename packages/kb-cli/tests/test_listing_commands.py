@@ -248,6 +248,21 @@ def test_the_query_that_would_find_it_is_a_command_that_asks_as_it_was_asked(
     assert tried("o'ne two", 7) == f"{ours} 'o'\"'\"'ne two' -k 10 (rank 7)"
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_what_kept_it_out_names_commands_for_this_knowledge_base(
+    form: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "notes.toml"
+    file.write_text("[search]\ndefault_k = 3\n")
+    miss = ("explain-miss", "zebra", "--doc", "notes/a.md")
+    found = json.loads(run(*miss, "--json").stdout) | {"summary": "run 'kebab embed'"}
+
+    kb = knowledge_base({"explain_miss": found})
+
+    said = run("--config", str(file), *miss, *form, kb=kb).stdout
+    assert f"run 'kebab --config {file} embed'" in said
+
+
 LINK = {
     "kind": "wiki",
     "target": "A",

@@ -215,6 +215,9 @@ def test_remarks_are_reworded_and_documents_are_not() -> None:
         "error": {"code": "a", "message": "a", "hint": "a"},
         "items": ["a"],
         "hits": [{"snippet": "a"}],
+        "files": [{"doc_path": "a", "detail": "a"}],
+        "file": {"reason": "a", "detail": "a"},
+        "summary": "a",
     }
     kept = copy.deepcopy(body)
 
@@ -225,6 +228,9 @@ def test_remarks_are_reworded_and_documents_are_not() -> None:
         "error": {"code": "a", "message": "A", "hint": "A"},
         "items": ["a"],
         "hits": [{"snippet": "a"}],
+        "files": [{"doc_path": "a", "detail": "A"}],
+        "file": {"reason": "a", "detail": "A"},
+        "summary": "A",
     }
     assert body == kept
 

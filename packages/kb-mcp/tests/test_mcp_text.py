@@ -805,6 +805,35 @@ async def test_commands_are_named_in_objects_as_in_text() -> None:
     assert "run 'kebab embed'" in result.structured_content["hits"][0]["snippet"]
 
 
+@pytest.mark.parametrize("tool", ["explain_miss", "wait_for_fresh", "status", "cite_verify"])
+async def test_commands_are_named_in_what_is_said_of_files(tool: str) -> None:
+    kb, said = knowledge_base(document("a.md", "Otters.\n")), "or 'kebab ingest'"
+    row: dict[str, Any] = {"doc_path": "a.md", "source_id": "n", "state": "pending", "detail": said}
+    row |= {"size": 0, "mtime": "2026-01-01T00:00:00Z"}
+    waits = {**kb.status(), "files": [row], "total": 1}
+    check = kb.verify_citations(["a.md#L1"])
+    kb.answers |= {
+        "explain_miss": {
+            **kb.explain_miss("a.md", SearchQuery(text="x", mode=SearchMode.LEXICAL)),
+            "summary": said,
+        },
+        "wait_for_fresh": waits,
+        "status": waits,
+        "verify_citations": {**check, "checks": [{**check["checks"][0], "detail": said}]},
+    }
+    asked: dict[str, dict[str, Any]] = {
+        "explain_miss": {"query": "x", "doc": "a.md"},
+        "wait_for_fresh": {"paths": ["a.md"]},
+        "cite_verify": {"citations": ["a.md#L1"]},
+    }
+
+    text = await told(
+        kb, tool, asked.get(tool, {}), named=lambda it: it.replace("kebab", "kebab -C")
+    )
+
+    assert "'kebab -C ingest'" in text
+
+
 @pytest.mark.parametrize("options", [{"form": "json"}, {"form": "text", "http": "127.0.0.1:0"}])
 def test_only_one_conversation_can_be_remembered_unasked(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="--remember is for a server of text over pipes"):

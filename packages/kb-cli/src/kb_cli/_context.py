@@ -203,10 +203,12 @@ class CliContext:
 
     def show(self, found: Shown, lines: Callable[[Shown], Iterable[str]]) -> None:
         """Print a wire object: as JSON if that is wanted, else the lines made of it."""
+        from kb_core import wire
+
         if self.as_json:
             self.print_json(found)
         else:
-            echo("\n".join(lines(found)), color=self.color)
+            echo("\n".join(lines(wire.reworded(found, self.named))), color=self.color)
 
     def note(self, *lines: str) -> None:
         """Tell a person something that is not the result; programs read the result only."""

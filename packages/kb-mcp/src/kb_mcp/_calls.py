@@ -20,7 +20,7 @@ import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
-from kb_core import logs, wire
+from kb_core import logs
 from kb_core.errors import InvalidInput, KbError
 from kb_core.values import replace
 from kb_mcp._results import failure, repaired, success, told, with_pictures
@@ -196,10 +196,9 @@ _COMMAND, _COMMANDS = "'kebab embed'", 2
 
 def _worded(tool: Tool, call: Call) -> types.CallToolResult:
     if call.form is Form.JSON:
-        return success(wire.reworded(tool.call(call), call.named), tool.render)
+        return success(call.worded(tool.call(call)), tool.render)
     if tool.tell is None:
-        found = wire.reworded(tool.call(call), call.named)
-        return told(plain(repaired(found), call.max_tokens))
+        return told(plain(repaired(call.worded(tool.call(call))), call.max_tokens))
     text = _without_known(call, tool.tell(call))
     text = _SAID.sub(lambda line: call.named(line[0]), text)
     if call.shown and (name := call.memory.keep(call.given, call.shown)):

@@ -18,7 +18,7 @@ from pydantic import Field, WithJsonSchema
 from kb_app import KnowledgeBase
 from kb_app.drawing import Picture
 from kb_app.wire_models import Input, MaybeWhole, Text, choice, invalid, read
-from kb_core import schemas
+from kb_core import schemas, wire
 from kb_core.errors import InvalidInput
 from kb_core.filters import FILTERS
 from kb_core.search import MAX_QUERIES, MIN_SNIPPET_CHARS, SearchQuery
@@ -124,6 +124,10 @@ class Call:
     progress: Progress = field(default_factory=Progress)
     named: Callable[[str], str] = str
     """Names in what is said the commands as they are for this knowledge base: see ``serve``."""
+
+    def worded(self, answer: Answer) -> Answer:
+        """Return *answer* with the commands that it names as ``named`` has them."""
+        return wire.reworded(answer, self.named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -281,7 +281,7 @@ def explain_miss(cli: CliContext, /, query: str, doc: str, **options: Any) -> No
 
 
 def _miss_lines(found: Shown, cli: CliContext) -> Iterator[str]:
-    yield f"{printable(found['doc_path'])}: {cli.named(printable(found['summary']))}"
+    yield f"{printable(found['doc_path'])}: {printable(found['summary'])}"
     if "chunks" not in found:
         return
     chunks, words = found["chunks"], found["words"]

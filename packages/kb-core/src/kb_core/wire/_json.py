@@ -97,13 +97,13 @@ def error(failure: BaseException) -> types.Error:
 
 
 _REMARKS = ("degraded", "warnings")
-_SAID = ("message", "hint")
-_WITHIN = ("response", "error", "results", "items", "checks", "variants")
+_SAID = ("message", "hint", "detail", "summary")
+_WITHIN = ("response", "error", "results", "items", "checks", "variants", "files", "file")
 """Where an object has others that say something of themselves."""
 
 
 def reworded(body: Mapping[str, Any], word: Callable[[str], str]) -> dict[str, Any]:
-    """Return a wire object whose own remarks, warnings and hints are as *word* puts them.
+    """Return a wire object whose own remarks, reasons and hints are as *word* puts them.
 
     What it tells of documents stays to the letter.
     """

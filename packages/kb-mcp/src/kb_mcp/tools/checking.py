@@ -81,7 +81,7 @@ EXPLAIN_MISS = Tool(
         annotations=READ_ONLY,
     ),
     call=_explain_miss,
-    tell=lambda call: miss_text(_explain_miss(call), call.max_tokens),
+    tell=lambda call: miss_text(call.worded(_explain_miss(call)), call.max_tokens),
     brief="Why a document is not among the hits of a query, and a query that finds it.",
     shown={"query": "", "doc": "Its path."},
     seldom=True,
@@ -140,7 +140,7 @@ def _status(call: Call) -> Answer:
 
 def _tell_status(call: Call) -> str:
     offset = read(StatusInput, call.arguments).offset
-    return files_text(_status(call), offset, call.max_tokens)
+    return files_text(call.worded(_status(call)), offset, call.max_tokens)
 
 
 STATUS = Tool(
@@ -224,7 +224,7 @@ FRESH = Tool(
         annotations=REPLACES,
     ),
     call=_wait_for_fresh,
-    tell=lambda call: files_text(_wait_for_fresh(call), 0, call.max_tokens),
+    tell=lambda call: files_text(call.worded(_wait_for_fresh(call)), 0, call.max_tokens),
     brief=(
         "After your own edits: index these files of the sources, and return when searches know "
         "them as they are on disk."

@@ -595,7 +595,7 @@ CITE_VERIFY = Tool(
         annotations=READ_ONLY,
     ),
     call=_cite_verify,
-    tell=lambda call: verified_text(_cite_verify(call), call.max_tokens),
+    tell=lambda call: verified_text(call.worded(_cite_verify(call)), call.max_tokens),
     brief="Whether older citations still say the same: unchanged, moved, changed or gone.",
     shown={"citations": ""},
     seldom=True,
