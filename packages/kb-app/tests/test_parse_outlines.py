@@ -238,7 +238,9 @@ def test_a_file_beside_a_picture_is_what_is_written_about_it() -> None:
     </rdf:Description></rdf:RDF></x:xmpmeta>"""
 
     document = parse(packet.format("The garden").encode(), "trip/a.jpg.xmp")
-    unnamed = parse(packet.format("a").partition("<dc:subject>")[0].encode(), "trip/a.jpg.xmp")
+    subject = next(line for line in packet.splitlines() if "<dc:subject>" in line)
+    unnamed = parse(packet.replace(subject, "").format("a").encode(), "trip/a.jpg.xmp")
+    cut_off = parse(packet.format("a").partition("<dc:subject>")[0].encode(), "trip/a.jpg.xmp")
 
     assert kinds(document) == [
         ("paragraph", "The garden"),
@@ -248,4 +250,6 @@ def test_a_file_beside_a_picture_is_what_is_written_about_it() -> None:
         "The garden",
         ("beds", "Black Sea"),
     )
-    assert unnamed.text == ""
+    assert (unnamed.text, unnamed.refused) == ("", None)
+    assert cut_off.refused is not None
+    assert cut_off.refused[0] == "unreadable"

@@ -260,7 +260,7 @@ def test_a_task_and_a_contact_say_what_they_are_for() -> None:
     [
         (compound({"WordDocument": b"?"}), "unsupported", "it is no message of Outlook; saved"),
         (msg(ANN)[:600], "unreadable", "it is damaged"),
-        (msg({}), "empty", "white space"),
+        (msg({}), "empty", "there is no text in it"),
     ],
 )
 def test_what_is_no_message_has_one_reason(data: bytes, reason: str, says: str) -> None:

@@ -495,6 +495,10 @@ def check_lines(data: bytes, media: Media, caps: Caps) -> Skip | None:
     return None
 
 
+NO_TEXT = "there is no text in it"
+"""What is said of a file of no text, such as a container, in which nothing can be read."""
+
+
 def check_text(
     text: str, path: str, media: Media, code_lang: str | None, caps: Caps
 ) -> Skip | None:

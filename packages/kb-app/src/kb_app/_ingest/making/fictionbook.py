@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from kb_app._ingest.judging.kinds import NO_TEXT
 from kb_app._ingest.making.blocks import Draft
 from kb_app._ingest.making.containers import Element, Flat, Package, Refused
 from kb_app._ingest.making.formulas import raised
@@ -59,7 +60,7 @@ def read_fictionbook(data: bytes, limits: ReadingLimits, draft: Draft) -> Told:
         for kind, text, level in _notes(body) if is_notes else _blocks(body, 1):
             draft.add(kind, text, level)
     if not draft.text:
-        raise Refused(SkipReason.EMPTY, "there is no text in it")
+        raise Refused(SkipReason.EMPTY, NO_TEXT)
     return _told(root)
 
 

@@ -19,6 +19,7 @@ from kb_app._ingest.judging.decode import FileContent
 from kb_app._ingest.judging.feeds import is_feed
 from kb_app._ingest.judging.kinds import (
     HEAD_BYTES,
+    NO_TEXT,
     Caps,
     Kind,
     Skip,
@@ -164,8 +165,11 @@ def parse(
         if isinstance(found, Skip):
             return found
         parsed = found
-    if is_text or ((parsed.waits_for or parsed.enclosures) and not parsed.text.strip()):
+    is_bare = not parsed.text.strip()
+    if is_text or (is_bare and (parsed.waits_for or parsed.enclosures)):
         return parsed  # judged, or worth keeping for what is not here
+    if is_bare:
+        return Skip(SkipReason.EMPTY, next(iter(parsed.warnings), NO_TEXT))
     return judge_text(file, parsed.text, settings) or parsed
 
 
@@ -207,7 +211,7 @@ def parse_whole(
         return inside.refused
     is_bare = not parsed.text.strip() and parsed.waits_for is None
     if is_bare and not (found or inside.kept):
-        return Skip(SkipReason.EMPTY, next(iter(warnings.all), "nothing but white space"))
+        return Skip(SkipReason.EMPTY, next(iter(warnings.all), NO_TEXT))
     own = Read(file=file, data=data, parsed=warnings.told_by(parsed))
     return Whole([own, *found], inside.kept)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from kb_app._ingest.judging.kinds import NO_TEXT
 from kb_app._ingest.making.blocks import Headings
 from kb_app._ingest.making.containers import locked_out
 from kb_app._ingest.making.glyphs import Box, Glyphs, Line, lines_of
@@ -94,7 +95,7 @@ class ScanParser:
 
         parsed = read_pdf(content, file, recognise)
         if parsed.refused is None and not parsed.text and not parsed.enclosures:
-            return _refused(file, SkipReason.EMPTY, "; ".join(told) or "nothing but white space")
+            return _refused(file, SkipReason.EMPTY, "; ".join(told) or NO_TEXT)
         warnings = tuple(_about(numbers, what) for what, numbers in told.items())
         return replace(parsed, warnings=(*parsed.warnings, *warnings))
 

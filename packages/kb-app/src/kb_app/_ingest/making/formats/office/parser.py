@@ -108,7 +108,7 @@ def _read(data: bytes, file: SourceFile) -> ParsedDocument:
 def _read_outlined(data: bytes, file: SourceFile) -> ParsedDocument | None:
     """Return the document of what is read into headings, items and rows; ``None`` of others."""
     draft = Draft()
-    beside = _read_as_begun(data, file.limits, draft) or _read_as_named(data, file.path, draft)
+    beside = _read_as_begun(data, file.limits, draft) or _read_as_named(data, file, draft)
     draft.opening = ""  # a part of it is no title of the whole
     return beside and _document(file, draft, beside)
 
@@ -133,14 +133,15 @@ def _read_as_begun(data: bytes, limits: ReadingLimits, draft: Draft) -> _Beside 
     return _Beside(properties, {}, links, warnings)
 
 
-def _read_as_named(data: bytes, path: str, draft: Draft) -> _Beside | None:
+def _read_as_named(data: bytes, file: SourceFile, draft: Draft) -> _Beside | None:
     """Write down what is told by its name."""
+    path = file.path
     if is_board(path):
         return _Beside(Properties({}), {}, read_board(data, draft), ())
     if is_sketch(path):
         return _Beside(Properties({}), {}, read_sketch(data, draft), ())
     if is_sidecar(path):
-        return _Beside(read_sidecar(data, path, draft), {}, (), ())
+        return _Beside(read_sidecar(data, path, file.limits, draft), {}, (), ())
     return None
 
 

@@ -1,13 +1,14 @@
 """Statements of accounts that a bank or a program saved: OFX, QFX and QIF.
 
 Each booking is a row of a table with its date, payee, amount and memo, under the account that it
-is of. OFX is read by its tags, which need no end: before XML it was SGML.
+is of; of a depot the payee is the paper, and the memo tells how many were traded. OFX is read by
+its tags, which need no end: before XML it was SGML.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import unescape
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ _BEGINS = re.compile(
 )
 _QIF = re.compile(r"\s*!")
 _TAG = re.compile(r"<(/?)([A-Z0-9.]{1,40})>([^<\n]*)")
+_BEGINNINGS, _ENDS = {"STMTTRN", "INVTRAN"}, {"STMTTRN", "INVTRANLIST"}
+"""What a booking of an account or a depot begins with, and what ends one."""
 _DAY = re.compile(r"(\d{4})(\d\d)(\d\d)")
 _HEAD = "Date\tPayee\tAmount\tMemo"
 _QIF_MEMOS = "LMSE"
@@ -60,23 +63,47 @@ def _items(bookings: Iterable[_Booking]) -> Iterator[Item]:
 
 
 def _of_ofx(text: str) -> Iterator[_Booking]:
+    """Yield the bookings of accounts, and those of depots, which end where the next begins."""
+    tags = [(close, tag, unescape(value).strip()) for close, tag, value in _TAG.findall(text)]
+    names = dict(_securities(tags))
     account = currency = ""
-    said: dict[str, str] | None = None
-    for close, tag, value in _TAG.findall(text):
-        told = unescape(value).strip()
-        if tag == "STMTTRN" and not close:
-            said = {}
-        elif tag == "STMTTRN" and said is not None:
-            amount = f"{said.get('TRNAMT', '')} {said.get('CURSYM', currency)}".strip()
-            day = _DAY.sub(r"\1-\2-\3", said.get("DTPOSTED", "")[:8])
-            yield _Booking(account, day, said.get("NAME", ""), amount, said.get("MEMO", ""))
-            said = None
-        elif said is not None and not close:
+    said: dict[str, str] = {}
+    is_open = False
+    for close, tag, told in tags:
+        is_beginning = not close and tag in _BEGINNINGS
+        if is_beginning or (close and tag in _ENDS):
+            if said:
+                yield _booking(account, currency, said, names)
+            said, is_open = {}, is_beginning
+        elif is_open and not close:
             said.setdefault(tag, told)
         elif tag == "CURDEF":
             currency = told or currency
         elif tag == "ACCTID":
             account = told or account
+
+
+def _securities(tags: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the papers that a file tells of, each by its number, with their names."""
+    number = ""
+    for close, tag, told in tags:
+        if tag == "UNIQUEID":
+            number = told
+        elif tag == "SECNAME" and not close:
+            yield number, told
+
+
+def _booking(
+    account: str, currency: str, said: Mapping[str, str], names: Mapping[str, str]
+) -> _Booking:
+    amount = said.get("TRNAMT") or said.get("TOTAL", "")
+    amount = f"{amount} {said.get('CURSYM', currency)}" if amount else ""
+    day = _DAY.sub(r"\1-\2-\3", (said.get("DTPOSTED") or said.get("DTTRADE", ""))[:8])
+    paper = said.get("UNIQUEID", "")
+    traded = [f"{said['UNITS']} units"] if said.get("UNITS") else []
+    traded += [f"at {said['UNITPRICE']}"] if said.get("UNITPRICE") else []
+    memo = " · ".join(filter(None, (said.get("MEMO"), " ".join(traded))))
+    return _Booking(account, day, said.get("NAME") or names.get(paper, paper), amount, memo)
 
 
 def _of_qif(text: str) -> Iterator[_Booking]:
