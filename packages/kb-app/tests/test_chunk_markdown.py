@@ -240,9 +240,10 @@ PICTURE = f"data:image/png;base64,{base64(9_000, 9_000)}"
     [
         (
             f"# Note\n\nBefore.\n\n![walrus]({PICTURE})\n\nAfter it.\n",
-            ["# Note\n\nBefore.\n\n![walrus](", "After it."],
+            ["# Note\n\nBefore.\n\n![walrus]", "After it."],
         ),
-        (f'Text ![]({PICTURE} "named") goes on.\n', ["Text ![](", '"named") goes on.']),
+        (f"A seal ![a seal]({PICTURE}) sleeps.\n", ["A seal ![a seal]", "sleeps."]),
+        (f'Text ![]({PICTURE} "named") goes on.\n', ["Text ![]", '"named") goes on.']),
         (f"See [it][1].\n\n[1]: {PICTURE}\n\nEnd.\n", ["See [it][1].", "End."]),
         (f"a\n\n![](data:image/svg+xml;utf8,{'%3Cg%3E' * 20})\n", ["a"]),
         (f"Its key:\n\n{base64(2_000)}\n\nEnd.\n", ["Its key:", "End."]),

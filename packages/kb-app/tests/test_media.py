@@ -121,11 +121,11 @@ def test_code_has_three_parsers() -> None:
 @pytest.mark.parametrize(
     ("media", "code_lang", "expected"),
     [
-        ("markdown", None, "2aae776594d44472"),
-        ("text", None, "ff327438db226512"),
+        ("markdown", None, "6a4228cb79f76b9c"),
+        ("text", None, "f69c4aee261761b3"),
         ("code", "python", "f71d8ae5948afbd4"),
         ("code", "yaml", "69c9047605823f20"),
-        ("code", "json", "f9726f96cb1a567d"),
+        ("code", "json", "42ce7aac9b8b15b6"),
     ],
 )
 def test_a_fingerprint_is_that_of_the_versions_before(

@@ -35,7 +35,8 @@ _DRAWING = lazy_pattern(r"[`~\w\s-]{0,40}\{\s{0,40}\"type\":\s{0,9}\"excalidraw\
 def without_data(text: str, blocks: Sequence[Block]) -> list[Sequence[Block]]:
     """Return *blocks* without the data in them, in runs that no passage may cross.
 
-    A block that is data in part is cut there, and a run without words is none. Where all is
+    A block that is data in part is cut there, since a passage is a part of the text as it is, and
+    a run without words is none. Where all is
     data, it stays. Fields, which say what the file is, are in none.
     """
     if any(block.kind == "fields" for block in blocks):
@@ -61,13 +62,19 @@ def _data(text: str, block: Block) -> Sequence[tuple[int, int]]:
     if max(map(len, text[block.start : block.end].split()), default=0) < _LONG_WORD:
         return []
     found = [
-        match.span()
+        _in_brackets(text, match) if match["link"] else match.span()
         for match in _FOUND.finditer(text, block.start, block.end)
         if match["link"] or _is_base64(match[0])
     ]
     size = sum(end - start for start, end in found)
     is_whole = block.kind == "code" and size > _MOSTLY * (block.end - block.start)
     return [(block.start, block.end)] if is_whole else found
+
+
+def _in_brackets(text: str, link: re.Match[str]) -> tuple[int, int]:
+    """Return the range of a link with the round brackets around it, which are no part of a text."""
+    start, end = link.span()
+    return start - (text[start - 1 : start] == "("), end + (text[end : end + 1] == ")")
 
 
 def _is_base64(run: str) -> bool:

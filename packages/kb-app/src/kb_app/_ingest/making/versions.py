@@ -53,8 +53,8 @@ SPEECH_MAKER = "speech-1"
 SPEECH = f"{SOUND} {SPEECH_MAKER}"
 
 CODE_CHUNKS = "code-2"
-MARKDOWN_CHUNKS = "markdown-6"
-PARAGRAPHS = "paragraphs-5"
+MARKDOWN_CHUNKS = "markdown-7"
+PARAGRAPHS = "paragraphs-6"
 
 PARSERS = (
     BOOK,
