@@ -162,6 +162,29 @@ def test_of_a_model_that_nobody_measured_the_doctor_says_that_no_answer_is_judge
     assert "was not measured: kebab ask refuses nothing" in checks["answers"]
 
 
+@pytest.mark.parametrize(
+    ("programs", "said", "is_hint"),
+    [
+        ([], "pdf by nothing, html by nothing, audio by nothing, video by nothing", True),
+        (["mpv"], "pdf by nothing, html by nothing, audio by mpv, video by mpv", True),
+        (["xdg-open", "mpv"], "pdf by the desktop, html by the desktop, audio by mpv", False),
+    ],
+)
+def test_the_doctor_says_where_nothing_opens_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, programs: list[str], said: str, is_hint: bool
+) -> None:
+    """It said that the desktop does, whatever there was."""
+    for name in programs:
+        (tmp_path / name).touch(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with ScriptedKnowledgeBase(WALRUS) as kb:
+        (check,) = (each for each in kb.doctor()["checks"] if each["name"] == "viewers")
+
+    assert check["detail"].startswith(said)
+    assert (check["ok"], "[viewers]" in check.get("hint", "")) == (True, is_hint)
+
+
 def test_the_doctor_tells_of_mean_lengths_that_wait_for_the_end_of_a_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -20,7 +20,7 @@ from kb_app._parts import Parts
 from kb_app._search.hits import Freshness
 from kb_app._trained import find_trained
 from kb_app.config import Config, Source
-from kb_app.editors import viewer_of
+from kb_app.editors import desktop_opener, viewer_of
 from kb_app.jobs import jobs, last_ingest_at
 from kb_app.paths import environment
 from kb_core import wire
@@ -484,21 +484,22 @@ def _check_extras() -> Check:
 
 def _check_viewers(config: Config) -> Check:
     """Say what opens files at a place that no editor shows, and which program is not there."""
-    found, missing = [], []
+    environ, found, missing = environment(), [], []
+    otherwise = "the desktop" if desktop_opener(environ) else "nothing"
     for media in ("pdf", "html", "audio", "video"):
-        known = viewer_of(media, environment())
+        known = viewer_of(media, environ)
         configured = getattr(config.viewers, media) or config.viewers.other
-        name = shlex.split(configured)[0] if configured else known[0] if known else "the desktop"
-        is_missing = bool(configured) and shutil.which(name, path=environment().get("PATH")) is None
+        name = shlex.split(configured)[0] if configured else known[0] if known else otherwise
+        is_missing = bool(configured) and shutil.which(name, path=environ.get("PATH")) is None
         missing += [name] if is_missing else []
         found.append(f"{media} by {name}{', which is not found' if is_missing else ''}")
-    hint = f"install {' and '.join(dict.fromkeys(missing))}, or change [viewers] in {config.file}"
-    return {
-        "name": "viewers",
-        "ok": not missing,
-        "detail": ", ".join(found),
-        "hint": hint if missing else None,
-    }
+    hint = None
+    if missing:
+        programs = " and ".join(dict.fromkeys(missing))
+        hint = f"install {programs}, or change [viewers] in {config.file}"
+    elif any(each.endswith(" by nothing") for each in found):
+        hint = f"name programs under [viewers] in {config.file}, to open files with 'kebab cite'"
+    return {"name": "viewers", "ok": not missing, "detail": ", ".join(found), "hint": hint}
 
 
 def _cosine(model: Embedder, question: str, passage: str) -> float:

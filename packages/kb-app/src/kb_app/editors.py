@@ -15,7 +15,7 @@ from urllib.parse import quote
 from kb_core.errors import ConfigInvalid, IoError
 from kb_core.values import dataclass
 
-__all__ = ["FilePlace", "open_command", "viewer_of", "way_out"]
+__all__ = ["FilePlace", "desktop_opener", "open_command", "viewer_of", "way_out"]
 
 _PLUS_LINE = {
     *("emacs", "emacsclient", "gedit", "gvim", "jed", "joe", "kak", "mcedit", "mg", "micro"),
@@ -84,15 +84,13 @@ def open_command(place: FilePlace, environ: Mapping[str, str]) -> list[str]:
     """
     if place.viewer:
         return _configured(place)
-    search_path = environ.get("PATH")
     if place.is_text and (editor := _editor(environ)):
         return [*editor, *_at_line(PurePath(editor[0]).name, place)]
     if _says_where(place) and (found := viewer_of(place.media, environ)):
         name, program = found
         return [program, *_filled(_VIEWERS[place.media][name], place)]
-    for name in _OPENERS:
-        if opener := shutil.which(name, path=search_path):
-            return [opener, place.path]
+    if opener := desktop_opener(environ):
+        return [opener, place.path]
     raise IoError(
         f"nothing is known that opens {place.path!r}",
         hint=way_out(place),
@@ -106,6 +104,12 @@ def viewer_of(media: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
         if program := shutil.which(name, path=environ.get("PATH")):
             return name, program
     return None
+
+
+def desktop_opener(environ: Mapping[str, str]) -> str | None:
+    """Return the program that opens a file with what the desktop has for it, if there is one."""
+    found = (shutil.which(name, path=environ.get("PATH")) for name in _OPENERS)
+    return next(filter(None, found), None)
 
 
 def way_out(place: FilePlace) -> str:
