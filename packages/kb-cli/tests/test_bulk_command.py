@@ -305,6 +305,21 @@ def test_the_answer_is_prose_or_the_wire_object() -> None:
     assert valid("codebase_search_response", as_json.stdout) == answer
 
 
+def test_the_prose_names_commands_for_the_configuration_that_is_asked(tmp_path: Path) -> None:
+    (file := tmp_path / "c.toml").touch()
+    answer = code_response(degraded=("vector: none yet (run 'kebab embed')",))
+
+    result = run(
+        "--config",
+        str(file),
+        "codebase-search",
+        "x",
+        kb=knowledge_base({"codebase_search": answer}),
+    )
+
+    assert f"Note: vector: none yet (run 'kebab --config {file} embed')" in result.stdout
+
+
 def hit_of(found: Any) -> Any:  # noqa: ANN401 - a Hit
     from dataclasses import replace
 

@@ -19,7 +19,7 @@ from kb_cli._options import (
     page_options,
     per_doc_option,
 )
-from kb_cli._text import echo, pairs
+from kb_cli._text import pairs
 from kb_core.errors import ConfigInvalid, InvalidInput
 
 if TYPE_CHECKING:
@@ -168,14 +168,13 @@ def codebase_search(
         given = _request()
         request |= {name: value for name, value in given.items() if value is not None}
     with cli.open() as kb:
-        response = kb.codebase_search(request)
-    if cli.as_json:
-        cli.print_json(response)
-        return
-    from kb_app.shown import printable
+        cli.show(kb.codebase_search(request), _codebase_lines)
+
+
+def _codebase_lines(found: Shown) -> list[str]:
     from kb_core import wire
 
-    echo(printable(wire.codebase_search_text(response), keep="\n\t"))
+    return [printable(wire.codebase_search_text(found), keep="\n\t")]
 
 
 def _request() -> dict[str, Any]:
