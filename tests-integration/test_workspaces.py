@@ -1059,6 +1059,13 @@ def test_what_words_find_gets_its_vectors_first_and_a_look_opens_no_store(
     meaning.close()
 
 
+def test_what_explains_a_miss_names_the_command_of_the_folder(meaning: Workspace) -> None:
+    told = meaning.explain_miss("n3.md", SearchQuery(text="zebra"))
+
+    assert told["verdict"] == "no_embedding"
+    assert "'kebab embed --in " in told["summary"]
+
+
 @pytest.mark.parametrize("ask", ["aggregated", "codebase", "similar", "ask", "answer"])
 def test_whatever_asks_by_meaning_has_what_words_find_embedded(
     meaning: Workspace, ask: str

@@ -72,6 +72,7 @@ _OF_CODE = 1.5
 """How much more a search for code reads, which shows nothing but what has lines, and that apart."""
 _NAMED_BY = ("path", "citation", "chunk")
 _AFTER_PATH = lazy_pattern(r"#|:\d")
+_EMBEDS = "'kebab embed'"
 _ID = lazy_pattern("[0-9a-f]{8,64}")
 
 
@@ -318,6 +319,10 @@ class Workspace(Looking):
             return fetch()
         return fetch()
 
+    def explain_miss(self, doc: str, query: SearchQuery) -> types.ExplainMiss:
+        found = super().explain_miss(doc, query)
+        return {**found, "summary": found["summary"].replace(_EMBEDS, self._embeds)}
+
     def similar(self, origin: str, query: SearchQuery | None = None) -> SearchResponse:
         from kb_app._search.lookup import origin_of
         from kb_app._search.similar import telling_words
@@ -390,14 +395,19 @@ class Workspace(Looking):
             return self._published()
         return None
 
+    @property
+    def _embeds(self) -> str:
+        """The command that embeds what is in the folder."""
+        return f"'kebab embed --in {_quoted(self._place)}'"
+
     def _told(self, response: SearchResponse) -> SearchResponse:
         """Name the command that embeds the rest, and what the answer is of."""
-        command = f"'kebab embed --in {_quoted(self._place)}'"
+        command = self._embeds
         goes_on = self._meanwhile is not None and self._meanwhile.goes_on
         rest = "more have one soon, while nobody asks" if goes_on else f"{command} does the rest"
         degraded = tuple(
-            text.replace("'kebab embed'", command)
-            if "'kebab embed'" in text
+            text.replace(_EMBEDS, command)
+            if _EMBEDS in text
             else f"{text} ({rest})"
             if text.endswith("found by words")
             else text
