@@ -36,8 +36,8 @@ def without_data(text: str, blocks: Sequence[Block]) -> list[Sequence[Block]]:
     """Return *blocks* without the data in them, in runs that no passage may cross.
 
     A block that is data in part is cut there, since a passage is a part of the text as it is, and
-    a run without words is none. Where all is
-    data, it stays. Fields, which say what the file is, are in none.
+    a run without words is none. Where all is data, it stays. Fields, which say what the file is,
+    are in none.
     """
     if any(block.kind == "fields" for block in blocks):
         blocks = [block for block in blocks if block.kind != "fields"]
