@@ -212,7 +212,9 @@ def _meant(pattern: str, snapshot: IndexSnapshot) -> Iterator[str]:
     roots = (str(known.get("root") or "") for known in snapshot.control.sources.values())
     inside = [slashed.removeprefix(f"{root}/") for root in roots if slashed.startswith(f"{root}/")]
     for one in dict.fromkeys((pattern, slashed, *inside)):
-        yield from (one, f"**/{one.lstrip('/')}")
+        yield one
+        if "/" in one:  # a name is looked for at any depth
+            yield f"**/{one.lstrip('/')}"
 
 
 def _beginnings(snapshot: IndexSnapshot, most: int) -> list[str]:
