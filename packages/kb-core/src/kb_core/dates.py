@@ -68,10 +68,12 @@ _AFTER_IT = {
     "la semana pasada": ("semana", 1),
     "el mes pasado": ("mes", 1),
     "el año pasado": ("año", 1),
-    **{f"{this} {unit}": (unit, 0) for this, unit in (("cette", "semaine"), ("cette", "année"))},
-    **{f"{this} {unit}": (unit, 0) for this, unit in (("esta", "semana"), ("este", "año"))},
+    "cette semaine": ("semaine", 0),
     "ce mois": ("mois", 0),
+    "cette année": ("année", 0),
+    "esta semana": ("semana", 0),
     "este mes": ("mes", 0),
+    "este año": ("año", 0),
     "l'année dernière": ("année", 1),
 }
 _NUMBERS = (

@@ -19,6 +19,7 @@ from typing import Any
 from kb_core.values import lazy_pattern
 
 __all__ = [
+    "LETTERS",
     "SIGNS",
     "WORD",
     "LineIndex",
@@ -51,9 +52,11 @@ _FIRST_SIGN = SIGNS[0]
 _SIGN = lazy_pattern(f"[{SIGNS}]")
 WORD = rf"[^\W_]+(?:[{SIGNS}]+[^\W_]*)*"
 """A regular expression for a word: letters and digits, no underscore."""
+LETTERS = rf"[^\W\d_]+(?:[{SIGNS}]+[^\W\d_]*)*"
+"""The same without digits."""
 _PARTS = {
     "<word>": (r"[^\W_]+", WORD),
-    "<letters>": (r"[^\W\d_]+", rf"[^\W\d_]+(?:[{SIGNS}]+[^\W\d_]*)*"),
+    "<letters>": (r"[^\W\d_]+", LETTERS),
     "<letter>": (r"[^\W\d_]", rf"(?:[^\W\d_]|[{SIGNS}])"),
     "<sign>": (r"[^\W_]", rf"(?:[^\W_]|[{SIGNS}])"),
     "<signs>": ("", SIGNS),

@@ -191,7 +191,7 @@ class Evidence:
 
     @property
     def is_told_foreign(self) -> bool:
-        """Whether it is, and in languages that are told: its words tell as little of a list."""
+        """Whether it is, and that is told: of a short list of names or times nothing tells it."""
         return self.is_foreign and all(one.chunk["lang"] in TOLD for one in self.passages)
 
     @property

@@ -22,7 +22,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 
 from kb_app._ask.languages import asked_in
-from kb_core.text import SIGNS
+from kb_core.text import LETTERS
 from kb_core.values import dataclass
 from kb_search.analysis import analyze, fold
 
@@ -42,9 +42,8 @@ __all__ = [
 _SIGNS = "·\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff66-\uff9d"
 _SIGN_RUN = re.compile(rf"[{_SIGNS}]+")
 _HIRAGANA = re.compile(r"[\u3040-\u309f]")
-_LETTERS = rf"[^\W\d_]+(?:[{SIGNS}]+[^\W\d_]*)*"
 _TOKEN = re.compile(
-    rf"\d+(?:[.,:/’'\u00a0-]\d+)*|{_LETTERS}(?:['’]{_LETTERS})*\d*[^\W_]*|[%‰°€$£¥₩]", re.UNICODE
+    rf"\d+(?:[.,:/’'\u00a0-]\d+)*|{LETTERS}(?:['’]{LETTERS})*\d*[^\W_]*|[%‰°€$£¥₩]", re.UNICODE
 )
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![.,]?\d)")
 _WITH_CAPITALS: frozenset[str | None] = frozenset(("de", "lb"))

@@ -317,10 +317,12 @@ def _is_of_none(evidence: Evidence) -> bool:
     for the flight to Paris, or for that at 12:40, names what stands nowhere. No item is told from
     the others by its words then, and no time or day that is asked for is one of theirs.
     """
+    missing = evidence.missing
+    if not missing or evidence.is_told_foreign:
+        return False
     best = _best_of(evidence)[0]
     is_item = best.unit.kind == "item"
-    missing = evidence.missing
-    if not missing or evidence.is_told_foreign or not (best.table or is_item):
+    if not (best.table or is_item):
         return False
     beside = next(one.pieces for one in evidence.passages if best in one.pieces)
     others = [
@@ -337,7 +339,7 @@ def _is_of_none(evidence: Evidence) -> bool:
     if _ABOUT.search(evidence.question):
         return False
     return any(
-        len([each for each in (best, *others) if kind.search(each.text)]) > 1
+        sum(kind.search(each.text) is not None for each in (best, *others)) > 1
         for kind in _MOMENTS
         if any(map(kind.fullmatch, missing))
     )
